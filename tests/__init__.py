@@ -1,0 +1,1 @@
+"""The tests of sshfacts. A package only so that `tests.support` can be imported."""
