@@ -1,0 +1,1 @@
+"""What is kept: the record of every call in an append-only database, and the hashes of tokens."""

@@ -1,0 +1,75 @@
+"""The hash chain of one writer: dense numbers, and in each record the hash of the one before it."""
+
+from dataclasses import dataclass
+from time import time_ns
+from typing import TypeAlias
+from uuid import uuid4
+
+from sshfacts.storage.canonical import dumps, leaf_hash, timestamp
+from sshfacts.storage.projection import Column, project
+from sshfacts.values import JsonObject
+
+FORMAT_VERSION = 1
+"""The field `v` of every record: a changed meaning of a field is a new version."""
+
+NO_PREVIOUS = bytes(32)
+"""What the first record of a chain names as the hash before it."""
+
+Row: TypeAlias = dict[str, Column | bytes]
+"""One row of `audit_entry` but its id, as it is inserted."""
+
+_OWN_FIELDS = frozenset({"writer", "seq", "prev"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One linked record: the row to insert, and the body that it was made from."""
+
+    seq: int
+    leaf_hash: bytes
+    body: JsonObject
+    row: Row
+
+
+class Chain:
+    """Links bodies into the chain of a new, random writer.
+
+    A chain lives in memory only and is never resumed, so neither a restored backup nor a cloned machine
+    can fork one, and a start reads nothing.
+    """
+
+    def __init__(self) -> None:
+        self.writer = uuid4().hex
+        self._seq = 0
+        self._previous = NO_PREVIOUS
+
+    def link(self, body: JsonObject) -> Entry:
+        """Give `body` its place in the chain. A body without `v` or `at` gets the version and the clock's time.
+
+        Raises:
+            ValueError: the body is no record (see `projection.project` and `canonical.dumps`), or it sets a
+                field of the chain. The chain has not moved then.
+        """
+        if taken := _OWN_FIELDS & body.keys():
+            raise ValueError(f"the chain sets {', '.join(sorted(taken))} itself")
+        whole: JsonObject = {
+            "v": FORMAT_VERSION,
+            **body,
+            "at": body.get("at") or timestamp(time_ns() // 1_000),
+            "writer": self.writer,
+            "seq": self._seq,
+            "prev": self._previous.hex(),
+        }
+        data = dumps(whole)
+        leaf = leaf_hash(data)
+        row: Row = {
+            "writer_id": self.writer,
+            "seq": self._seq,
+            "leaf_hash": leaf,
+            "body": data.decode(),
+            **project(whole),
+        }
+        entry = Entry(self._seq, leaf, body, row)
+        self._seq += 1
+        self._previous = entry.leaf_hash
+        return entry
