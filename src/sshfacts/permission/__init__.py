@@ -1,0 +1,1 @@
+"""Who may do what: callers, the decision, and the executor's own check of it."""

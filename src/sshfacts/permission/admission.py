@@ -1,0 +1,52 @@
+"""The executor's own check: nothing runs on the word of a decision alone."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from sshfacts.commands.operation import Operation
+from sshfacts.commands.render import render
+from sshfacts.commands.settings import CallerSettings, Host
+from sshfacts.commands.site import Site
+from sshfacts.errors import Refusal
+from sshfacts.permission.decision import Decision, Verdict, derive_terms
+from sshfacts.permission.request import Request
+from sshfacts.values import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The right to run one operation once; the run stage takes nothing else."""
+
+    caller: CallerSettings
+    operation: Operation
+    host: Host
+    arguments: JsonObject
+    command: str
+    """The exact text that is sent to the host."""
+
+    @classmethod
+    def of(
+        cls, decision: Decision, site: Site, caller: CallerSettings, request: Request, consumed: str | None = None
+    ) -> Self:
+        """Derive the rule again from the executor's own sources, and admit only what holds in both.
+
+        A decision can come from a cache, a queue or a bug. Its `allow` is believed only if every term
+        it states is true, and every term is true here and now.
+
+        Args:
+            consumed: the approval that the store of approvals has just consumed for this call; the
+                one that the decision names counts for nothing by itself.
+
+        Raises:
+            Refusal: with the first term that does not hold, or the decision's own reason; or the
+                arguments cannot be made a command.
+        """
+        if decision.verdict is not Verdict.ALLOW:
+            raise decision.refusal()
+        approval = consumed if consumed == decision.approval else None
+        for terms in (derive_terms(site, caller, request), decision.terms):
+            broken = terms.refused_because(approval)
+            if broken is not None:
+                raise Refusal(broken)
+        operation, host = site.operations[request.tool], site.require_settings().hosts[request.host]
+        return cls(caller, operation, host, request.arguments, render(operation, request.arguments))
