@@ -1,0 +1,1 @@
+"""The command line: a door with no logic of its own."""
