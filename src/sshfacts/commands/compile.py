@@ -16,7 +16,7 @@ from sshfacts.commands.operation import Effect, Operation, Status
 from sshfacts.commands.source import Source, require_inside
 from sshfacts.commands.yaml_source import read_yaml
 from sshfacts.limits import COMMAND_FILE_BYTES, ReadLimits
-from sshfacts.schemas.envelope import EnvelopeContract
+from sshfacts.schemas.envelope import UNKNOWN_TOOL, EnvelopeContract
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Workbench:
 def compile_operation(path: Path, bench: Workbench) -> Operation | None:
     """Return the operation of a command file, or None when the findings say why there is none."""
     before = len(bench.findings)
-    if not names.OPERATION.accepts(path.stem):
-        fix = f"use {names.OPERATION.form}"
+    if not names.OPERATION.accepts(path.stem) or path.stem == UNKNOWN_TOOL:
+        fix = f"use {names.OPERATION.form}; {UNKNOWN_TOOL!r} stands for a name that is none"
         bench.findings.add("name.pattern", Place(str(path)), f"{path.stem!r} is no name of an operation", fix)
     try:
         require_inside(bench.root, path, bench.findings)

@@ -173,3 +173,13 @@ def test_a_hundred_operations_load_in_time(tmp_path: Path):
     started = time.process_time()
     assert len(load_site(tmp_path, need_settings=True).operations) == 100
     assert time.process_time() - started < 10  # about 0.8 s on one core; a shared machine is slower
+
+
+def test_the_name_that_stands_for_no_operation_is_taken(tmp_path: Path):
+    files = SiteFiles(tmp_path)
+    files.operations["unknown"] = files.operations["disk"]
+
+    with pytest.raises(SiteError) as caught:
+        files.load()
+
+    assert [finding.code for finding in caught.value.findings] == ["name.pattern"]
