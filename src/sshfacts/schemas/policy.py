@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from sshfacts.schemas.patterns import compiled
 from sshfacts.schemas.pointers import escaped
 from sshfacts.schemas.problems import Problem
 from sshfacts.schemas.references import References
@@ -17,6 +18,7 @@ from sshfacts.schemas.tree import Node
 UNTRUSTED_LENGTH = 256
 """Characters of free text that a fact may carry: enough for a log line, too few for a set of instructions."""
 
+_SENTENCE = "Ignore all previous instructions"
 _CHOICES = ("anyOf", "oneOf")
 _CONDITIONS = ("if", "then", "else")
 
@@ -104,15 +106,21 @@ class Policy:
     def _text(self, node: Node) -> None:
         if not node.has("maxLength", "format"):
             self.add("contract.unbounded", node.pointer, "the text has no 'maxLength'", 'add "maxLength"')
-        if self._kind is not Kind.FACTS or node.has("pattern", "format"):
-            return
+        if self._kind is Kind.FACTS:
+            self._fact(node)
+
+    def _fact(self, node: Node) -> None:
+        """Judge a text that an agent reads."""
         longest = node.keywords.get("maxLength")
-        if not node.has("x-untrusted-text"):
-            fix = f'add a pattern, or "x-untrusted-text": true with a maxLength up to {UNTRUSTED_LENGTH}'
-            self.add("contract.untrusted_text", node.pointer, "the text may be anything", fix)
-        elif isinstance(longest, int) and longest > UNTRUSTED_LENGTH:
-            what = f"untrusted text may be {longest} characters long"
-            self.add("contract.untrusted_text", node.pointer, what, f"lower maxLength to {UNTRUSTED_LENGTH} or less")
+        if node.has("x-untrusted-text"):
+            if isinstance(longest, int) and longest > UNTRUSTED_LENGTH:
+                what = f"untrusted text may be {longest} characters long"
+                self.add(
+                    "contract.untrusted_text", node.pointer, what, f"lower maxLength to {UNTRUSTED_LENGTH} or less"
+                )
+        elif _lets_sentences_through(node):
+            fix = f'narrow the pattern, or add "x-untrusted-text": true with a maxLength up to {UNTRUSTED_LENGTH}'
+            self.add("contract.untrusted_text", node.pointer, "the text may be any sentence", fix)
 
     def _number(self, node: Node) -> None:
         lower, upper = node.has("minimum", "exclusiveMinimum"), node.has("maximum", "exclusiveMaximum")
@@ -210,6 +218,15 @@ class Policy:
             self._refine(branch, replace(frame, always=False))
         for part in (*node.several.get("prefixItems", ()), *_present(node, "items", "propertyNames")):
             self._refine(part, _Frame())
+
+
+def _lets_sentences_through(node: Node) -> bool:
+    """Tell whether a text may be prose: it has neither pattern nor format, or a pattern that says nothing."""
+    pattern, longest = node.keywords.get("pattern"), node.keywords.get("maxLength")
+    if not isinstance(pattern, str):
+        return not node.has("pattern", "format")
+    fits = not isinstance(longest, int) or longest >= len(_SENTENCE)
+    return fits and compiled(pattern).accepts(_SENTENCE)
 
 
 def _branches(node: Node, *keywords: str) -> Iterable[Node]:

@@ -199,6 +199,18 @@ def test_free_text_of_facts_is_marked_and_small():
     assert codes(too_long) == [("contract.untrusted_text", "/properties/a")]
 
 
+@pytest.mark.parametrize("pattern", ["^[ -~]*$", "^[^\\n]{0,64}$", "^(?:[A-Za-z]+ ?)+$"])
+def test_a_pattern_that_lets_sentences_through_is_free_text_as_well(pattern):
+    free = {"type": "string", "maxLength": 64, "pattern": pattern}
+    assert codes(of_one(free)) == [("contract.untrusted_text", "/properties/a")]
+    assert codes(of_one({**free, "x-untrusted-text": True})) == []
+    assert codes(of_one({**free, "maxLength": 400, "x-untrusted-text": True})) == [
+        ("contract.untrusted_text", "/properties/a")
+    ]
+    assert codes(of_one({**free, "maxLength": 16})) == []
+    assert codes(of_one(free), Kind.DOCUMENT) == []
+
+
 def test_free_text_of_a_document_needs_no_mark():
     assert codes(of_one({"type": "string", "maxLength": 4_000}), Kind.DOCUMENT) == []
 
