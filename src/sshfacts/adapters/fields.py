@@ -10,7 +10,7 @@ from sshfacts.errors import Refusal
 from sshfacts.limits import ReadLimits
 from sshfacts.values import JsonValue
 
-_blanks = re.compile(r"[ \t]+")
+_BLANKS = re.compile(r"[ \t]+")
 
 _CUTS: Mapping[str, Callable[[str], list[str]]] = MappingProxyType(
     {
@@ -18,7 +18,7 @@ _CUTS: Mapping[str, Callable[[str], list[str]]] = MappingProxyType(
         "colon": lambda line: line.split(":"),
         # Two spaces in a row are no empty field but a padded column, which `blanks` reads.
         "space": lambda line: [] if "  " in f" {line} " else line.split(" "),
-        "blanks": lambda line: _blanks.split(line.strip(" \t")),
+        "blanks": lambda line: _BLANKS.split(line.strip(" \t")),
     }
 )
 

@@ -31,6 +31,7 @@ _BYTES_PER_CHARACTER = 12
 # CPython converts no integer of more than 4300 digits, and yajl2_c does not survive that. A site may raise
 # the limit on numbers, but not to there.
 _SAFE_NUMBER = 4000
+_LITERALS = frozenset({b"true", b"false", b"null"})
 _DIGIT = b"0"
 _NUMBERS_AS_DIGITS = bytes(_DIGIT[0] if code in NUMBER_BYTES else 0 for code in range(256))
 
@@ -110,7 +111,8 @@ class Lexer:
         if long_number in tokens.translate(_NUMBERS_AS_DIGITS):
             # The run may be part of a string, and then it is no number: look at whole tokens.
             for token in EVENT_TOKEN.finditer(tokens):
-                if not token[0].startswith(_QUOTE) and long_number in token[0].translate(_NUMBERS_AS_DIGITS):
+                word = not token[0].startswith(_QUOTE) and token[0] not in _LITERALS
+                if word and long_number in token[0].translate(_NUMBERS_AS_DIGITS):
                     raise Refusal("output.number", f"byte {self.offset + token.start()}")
         self.held = data[end:]
         self.offset += end

@@ -3,7 +3,8 @@ r"""One strict JSON document from bytes, as they arrive.
     byte budget -> UTF-8 -> first byte -> token lexer -> ijson (yajl2_c) -> event walk
 
 What is accepted is I-JSON (RFC 7493) and less: the top level is an object or an array, nothing stands
-before it (not a space, not a byte order mark), and at most one newline (`\n` or `\r\n`) after it.
+before it (not a space, not a byte order mark), and at most one newline (`\n` or `\r\n`) after it. A number
+is an int of at most 2**53 - 1 in size or the nearest float, never a Decimal.
 """
 
 from typing import Protocol
@@ -43,6 +44,8 @@ class _Parser(Protocol):
 
 
 class _Backend(Protocol):
+    """What is used of a backend of ijson."""
+
     def basic_parse_coro(self, target: list[Event], /) -> _Parser: ...
 
 

@@ -151,7 +151,7 @@ class Tree:
         return self._open[-1]
 
     def _check_open(self) -> None:
-        for container in self._open:
+        for container in self._open[1:]:
             self._check_size(container)
         if self.values > self._limits.values:
             raise BrokenEvent("output.items")

@@ -9,19 +9,19 @@ from sshfacts.limits import ReadLimits
 from sshfacts.values import JsonObject
 
 _BLANKS = " \t"
-_key = re.compile(r"[A-Za-z_][A-Za-z0-9_.()-]*")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.()-]*")
 """Such as `ActiveState`, `VERSION_ID`, `Active(anon)`, `net.ipv4.ip_forward`: ASCII without blanks, so that
 no two keys look alike and a sentence with a separator in it is no key."""
 
-_quoted = re.compile(
+_QUOTED = re.compile(
     r"""
-    (?P<bare>[A-Za-z0-9_@%+=:,./-]*)            # nothing in it that a shell expands or splits
-    | '(?P<single>[^']*)'                       # literal up to the next quote
-    | "(?P<double>(?:[^"\\$`]|\\["\\$`])*)"     # os-release(5): these four are escaped, and only these
+    (?P<bare>[A-Za-z0-9_@%+=:,./-]*)                         # nothing in it that a shell expands or splits
+    | '(?P<single>[^']*)'                                    # literal up to the next quote
+    | "(?P<double>[^"\\$`]*(?:\\["\\$`][^"\\$`]*)*)"         # these four are escaped, and only these
     """,
     re.VERBOSE,
 )
-_escaped = re.compile(r"\\(.)")
+_ESCAPED = re.compile(r"\\(.)")
 
 
 class KeyValueReader(LineReader):
@@ -43,7 +43,7 @@ class KeyValueReader(LineReader):
         key, separator, value = line.partition(self._form.separator)
         if self._form.trim:
             key, value = key.strip(_BLANKS), value.strip(_BLANKS)
-        if not separator or not _key.fullmatch(key):
+        if not separator or not _KEY.fullmatch(key):
             raise Refusal("output.unread_line", self._where)
         if self._form.quoted:
             value = self._unquote(value)
@@ -69,9 +69,9 @@ class KeyValueReader(LineReader):
 
         os-release(5) does not allow quoted pieces to be joined, so a value is one piece.
         """
-        found = _quoted.fullmatch(value)
+        found = _QUOTED.fullmatch(value)
         if found is None:
             raise Refusal("output.unread_line", self._where)
         if found["double"] is not None:
-            return _escaped.sub(r"\1", found["double"])
+            return _ESCAPED.sub(r"\1", found["double"])
         return found["bare"] or found["single"] or ""

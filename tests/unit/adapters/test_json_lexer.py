@@ -105,8 +105,9 @@ def test_a_word_that_never_ends_is_given_up(word, detail):
     assert (lexer.fault.detail, lexer.fault.where) == (detail, "byte 1")
 
 
-def test_literals_are_longer_than_a_small_limit_on_numbers():
-    lexer = Lexer(ReadLimits(number=1))
+@pytest.mark.parametrize("number", [0, 1, 4])
+def test_literals_are_no_numbers_however_short_those_must_be(number):
+    lexer = Lexer(ReadLimits(number=number))
 
     assert lexer.take(b"[false") + lexer.take(b"]") == b"[false]"
 

@@ -106,6 +106,11 @@ def test_digits_inside_a_string_are_no_number(read):
     assert read(Json(), b'["12345678"]', LIMITS) == ["12345678"]
 
 
+def test_the_document_itself_is_no_item(read, refusal):
+    assert read(Json(), b'{"a":{}}', replace(LIMITS, items=0)) == {"a": {}}
+    assert refusal(Json(), b"[1]", replace(LIMITS, items=0))[0] == "output.items"
+
+
 def test_a_name_may_be_longer_than_a_string(read):
     assert read(Json(), b'{"abcdef":1}', replace(LIMITS, string=0)) == {"abcdef": 1}
 

@@ -155,7 +155,8 @@ def test_double_quotes_with_escapes_give_back_any_text(text):
     assert read_whole(QUOTED, DEFAULTS, f'A="{escaped}"\n'.encode()) == {"A": text}
 
 
-@given(st.text("ab01 \"'\\$`;~#=*{},|&()<>-./:\u00e9", max_size=8))
+# Without backslashes: shlex knows fewer escapes than a shell does; the next test asks a shell.
+@given(st.text("ab01 \"'$`;~#=*{},|&()<>-./:\u00e9", max_size=8))
 def test_what_is_accepted_is_one_word_of_a_shell(raw):
     try:
         document = read_whole(QUOTED, DEFAULTS, f"A={raw}\n".encode())
