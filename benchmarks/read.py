@@ -1,11 +1,17 @@
-"""How fast the strict JSON reader is, next to the parser it stands on: `python benchmarks/read.py [--quick]`.
+"""How fast an answer is read and judged, next to the parts it stands on: `python benchmarks/read.py [--quick]`.
 
 `reader_over_ijson` is the reader's throughput divided by that of plain ijson (yajl2_c `basic_parse_coro`)
 fed the same 32 KiB chunks into one list: what strictness and building the document cost together. It must
-be at least 0.30. All cases are timed in one run, in turns, and each counts with its best CPU time, so that
-a busy machine spoils them alike.
+be at least 0.30.
 
-The last line is one JSON object. The exit status is 1 if the promise does not hold.
+`facts_over_stock` is the CPU time from bytes to facts for 200 file systems of `disk_usage`, with both contracts,
+the check over every row and the selection, divided by that of `json.loads` and stock jsonschema on the same two
+contracts, which neither check nor select. It must be at most 1.3.
+
+All cases are timed in one run, in turns, and each counts with its best CPU time, so that a busy machine spoils
+them alike.
+
+The last line is one JSON object. The exit status is 1 if a promise does not hold.
 """
 
 import argparse
@@ -13,16 +19,21 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 
 from ijson.backends import yajl2_c
 from ijson.utils import sendable_list
+from jsonschema import Draft202012Validator
 
 # The checkout is measured, whatever is installed.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from sshfacts.adapters.json_reader import JsonReader
+from sshfacts.builtin import builtin_site
+from sshfacts.commands.captured import Captured, facts_of
+from sshfacts.commands.site import load_site
 from sshfacts.limits import KIB, MIB, ReadLimits
 from sshfacts.values import JsonValue
 
@@ -30,6 +41,10 @@ CHUNK = 32 * KIB
 """What asyncssh hands on at a time."""
 LIMITS = ReadLimits(bytes=2 * MIB, items=20_000)
 SMALLEST_READER_OVER_IJSON = 0.30
+LARGEST_FACTS_OVER_STOCK = 1.3
+ROWS = 200
+FACTS = f"{ROWS} rows: bytes to facts"
+STOCK = f"{ROWS} rows: json.loads and stock jsonschema"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,36 @@ def reader(size: int) -> Callable[[bytes], JsonValue]:
     return read
 
 
+def judged_cases() -> list[Case]:
+    """Return the way from bytes to facts, and the same contracts in stock jsonschema."""
+    operation = load_site(builtin_site(), need_settings=False).operations["disk_usage"]
+    rows = [
+        {
+            "target": f"/srv/data-{number:03}",
+            "source": f"/dev/mapper/vg-data{number:03}",
+            "fstype": "ext4",
+            "size": 10**12,
+            "used": 10**11,
+            "avail": 9 * 10**11,
+        }
+        for number in range(ROWS)
+    ]
+    data = json.dumps({"filesystems": rows}).encode() + b"\n"
+
+    def ours(stdout: bytes) -> JsonValue:
+        return facts_of(operation, Captured(stdout, 0, {}, "web-1", datetime.now(UTC)))
+
+    facts = ours(data)
+    document_contract = Draft202012Validator(operation.output.contract.schema)
+    facts_contract = Draft202012Validator(operation.facts_contract.schema)
+
+    def stock(stdout: bytes) -> None:
+        document_contract.validate(json.loads(stdout))
+        facts_contract.validate(facts)
+
+    return [Case(FACTS, data, ours), Case(STOCK, data, stock)]
+
+
 def cases() -> list[Case]:
     """Return everything that is timed."""
     found = []
@@ -101,7 +146,8 @@ def cases() -> list[Case]:
             Case(f"{label}: reader", data, reader(CHUNK)),
             Case(f"{label}: reader, 1400 byte chunks", data, reader(1400)),
         ]
-    return [*found, Case("64 KiB: reader, 1 byte chunks", documents["64 KiB"], reader(1))]
+    found.append(Case("64 KiB: reader, 1 byte chunks", documents["64 KiB"], reader(1)))
+    return [*found, *judged_cases()]
 
 
 def measure(found: list[Case], seconds: float) -> dict[str, float]:
@@ -130,8 +176,9 @@ def main() -> int:
         "reader_over_ijson_1m": speed["1 MiB: reader"] / speed["1 MiB: plain ijson"],
     }
     worst = ratios["reader_over_ijson"] = min(ratios.values())
+    ratios["facts_over_stock"] = speed[STOCK] / speed[FACTS]
     print(json.dumps({name: round(value, 3) for name, value in ratios.items()}))
-    return worst < SMALLEST_READER_OVER_IJSON
+    return worst < SMALLEST_READER_OVER_IJSON or ratios["facts_over_stock"] > LARGEST_FACTS_OVER_STOCK
 
 
 if __name__ == "__main__":
