@@ -40,6 +40,9 @@ CEILINGS = ReadLimits(
     string=16 * KIB,  # the token lexer needs about 700 bytes of stack per escape of one string
 )
 
+REQUEST = ReadLimits()
+"""One request of an agent: some arguments, and what a protocol puts around them."""
+
 STDERR_BYTES = 64 * KIB
 """stderr over this ends a run; a command that floods stderr is broken or hostile."""
 STDERR_KEPT = 2 * KIB

@@ -245,12 +245,12 @@ async def test_a_call_cancelled_at_some_moment_of_a_cold_start(plain, open_trans
 # outages
 
 
-async def test_a_session_killed_in_the_middle_of_its_output(start_sshd, open_transport):
+async def test_a_session_killed_in_the_middle_of_its_output(start_sshd, open_transport, marker):
     sshd = start_sshd()
     host = sshd.as_host()
     transport = open_transport(host)
-    call = asyncio.ensure_future(run(transport, host, command("echo part; sleep 20", idempotent=False)))
-    assert await _soon(lambda: any(name_of(one) == "sleep" for one in sshd.children()))
+    call = asyncio.ensure_future(run(transport, host, command(f"echo part; sleep {marker}", idempotent=False)))
+    assert await _soon(lambda: bool(running(marker)))
     sshd.signal_sessions(signal.SIGKILL)
     ran = await call
     assert (ran.detail, ran.stdout, ran.evidence.exit_status) == ("ssh.lost", b"part\n", None)
@@ -314,6 +314,27 @@ async def test_a_stopped_server_is_given_up_and_replaced(start_sshd, open_transp
         for process in stopped:
             process.kill()
     assert await _soon(lambda: not _sessions(transport) and not _channels(transport), seconds=6)
+
+
+async def test_a_server_that_falls_silent_under_a_run_is_noticed_by_keepalive(
+    start_sshd, open_transport, marker, monkeypatch
+):
+    monkeypatch.setattr("sshfacts.ssh.options.KEEPALIVE_SECONDS", 0.2)
+    sshd = start_sshd()
+    host = sshd.as_host()
+    call = asyncio.ensure_future(
+        run(open_transport(host), host, command(f"sleep {marker}", seconds=20, idempotent=False))
+    )
+    assert await _soon(lambda: bool(running(marker)))
+    began = time.monotonic()
+    stopped = sshd.sessions()
+    sshd.signal_sessions(signal.SIGSTOP)
+    try:
+        assert (await call).detail == "ssh.lost"
+    finally:
+        for process in stopped:
+            process.kill()
+    assert time.monotonic() - began < 3
 
 
 async def test_nothing_is_logged_in_to_twice_with_a_key_that_is_refused(start_sshd, open_transport, tmp_path):

@@ -60,7 +60,7 @@ def exit_status(connection: PooledConnection, session: CommandSession, seconds: 
     if session.sink_fault is not None:
         raise session.sink_fault
     if session.broken_bound is not None:
-        raise Refusal(session.broken_bound)
+        raise session.broken_bound
     if session.lost_by is not None:
         raise channel_lost(session.lost_by)
     if connection.aborted:

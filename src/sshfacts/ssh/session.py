@@ -10,6 +10,7 @@ from typing import Protocol
 
 import asyncssh
 
+from sshfacts.errors import Refusal
 from sshfacts.limits import STDERR_KEPT
 from sshfacts.ssh.evidence import Evidence
 
@@ -33,11 +34,11 @@ class Sink(Protocol):
 class _Stream:
     """Counts and hashes one stream."""
 
-    __slots__ = ("_limit", "_sha256", "bytes")
+    __slots__ = ("_sha256", "bytes", "limit")
 
     def __init__(self, limit: int) -> None:
         self.bytes = 0
-        self._limit = limit
+        self.limit = limit
         self._sha256 = hashlib.sha256()
 
     def take(self, chunk: bytes) -> None:
@@ -45,7 +46,7 @@ class _Stream:
         self._sha256.update(chunk)
 
     def is_over(self) -> bool:
-        return self.bytes > self._limit
+        return self.bytes > self.limit
 
     def digest(self) -> str:
         return self._sha256.hexdigest()
@@ -69,8 +70,8 @@ class CommandSession(asyncssh.SSHClientSession[bytes]):
         self.exec_sent = False
         self.exec_refused = False
         """Whether the host answered the exec request with no. `run_once` sets it: a session is not told."""
-        self.broken_bound: str | None = None
-        """Detail of the bound that was broken."""
+        self.broken_bound: Refusal | None = None
+        """`output.too_large` or `command.stderr`, once one of the two is true."""
         self.sink_fault: Exception | None = None
         self.lost_by: Exception | None = None
         """Why the connection went away under the channel."""
@@ -123,12 +124,12 @@ class CommandSession(asyncssh.SSHClientSession[bytes]):
             self._stdout.take(data)
             self._give(data)
             if self._stdout.is_over():
-                self._break("output.too_large")
+                self._break("output.too_large", self._stdout)
         else:
             self._stderr.take(data)
             self._stderr_head += data[: STDERR_KEPT - len(self._stderr_head)]
             if self._stderr.is_over():
-                self._break("command.stderr")
+                self._break("command.stderr", self._stderr)
 
     def eof_received(self) -> bool:
         """Keep our half open: the exit status is still to come."""
@@ -187,8 +188,8 @@ class CommandSession(asyncssh.SSHClientSession[bytes]):
             self.sink_fault = fault
             self._end_now()
 
-    def _break(self, detail: str) -> None:
-        self.broken_bound = detail
+    def _break(self, detail: str, stream: _Stream) -> None:
+        self.broken_bound = Refusal(detail, f"more than {stream.limit} bytes")
         self._end_now()
 
     def _end_now(self) -> None:

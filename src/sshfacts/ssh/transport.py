@@ -16,7 +16,7 @@ from sshfacts.ssh.dial import Dialer
 from sshfacts.ssh.evidence import Evidence
 from sshfacts.ssh.host_keys import Trust, trust
 from sshfacts.ssh.limits import PoolLimits
-from sshfacts.ssh.pool import HostPool
+from sshfacts.ssh.pool import STOPPING, HostPool
 from sshfacts.ssh.session import Sink
 
 __all__ = ["Command", "Sink", "SshTransport", "Transport"]
@@ -71,8 +71,12 @@ class SshTransport:
         self._limits = limits or PoolLimits()
         self._gate = asyncio.Semaphore(CONNECTS_AT_ONCE)
         self._pools: dict[Host, HostPool] = {}
-        self._trusts = _load_trusts(settings)
-        self._credentials = _load_credentials(settings)
+        self._is_closing = False
+        findings: list[Finding] = []
+        self._trusts = _load_trusts(settings, findings)
+        self._credentials = _load_credentials(settings, findings)
+        if findings:
+            raise SiteError(findings)
 
     async def run(
         self,
@@ -86,6 +90,8 @@ class SshTransport:
         """Run `command` on `host`; see `Transport.run`."""
         evidence.key_fingerprint = self._credentials[host.credential].fingerprint
         _check_sendable(command.text)
+        if self._is_closing:
+            raise Refusal("ssh.unreachable", STOPPING)
         return await Attempts(self._pool(host), command, sink, evidence, before_exec).exit_status()
 
     async def log_in(self, host: Host) -> str | None:
@@ -101,8 +107,10 @@ class SshTransport:
 
     async def close(self) -> None:
         """Let running commands end within a few seconds, then close all connections, jump hosts last."""
-        for login in sorted(self._pools, key=self._jumps, reverse=True):
-            await self._pools[login].close(CLOSE_SECONDS)
+        self._is_closing = True
+        for jumps in sorted(set(map(self._jumps, self._pools)), reverse=True):
+            pools = [pool for login, pool in self._pools.items() if self._jumps(login) == jumps]
+            await asyncio.gather(*(pool.close(CLOSE_SECONDS) for pool in pools))
 
     def _pool(self, host: Host) -> HostPool:
         """Return the pool of this login; aliases that differ in nothing but their name share it."""
@@ -129,14 +137,14 @@ def _check_sendable(command: str) -> None:
     An empty command is an interactive shell. sshd closes the whole connection at a NUL byte, and at about
     256 KiB. Rendering makes no such command; this is the second lock.
     """
+    if len(command.encode("utf-8", "replace")) > COMMAND_BYTES:
+        raise Refusal("internal", f"the command has more than {COMMAND_BYTES} bytes")
     if not command or any(unicodedata.category(character) in _UNSENDABLE for character in command):
         raise Refusal("internal", "the command is empty, or has a control character")
-    if len(command.encode()) > COMMAND_BYTES:
-        raise Refusal("internal", f"the command has more than {COMMAND_BYTES} bytes")
 
 
-def _load_credentials(settings: Settings) -> dict[str, LoadedCredential]:
-    loaded, findings = {}, []
+def _load_credentials(settings: Settings, findings: list[Finding]) -> dict[str, LoadedCredential]:
+    loaded = {}
     for name, credential in settings.credentials.items():
         try:
             loaded[name] = load(credential)
@@ -144,13 +152,11 @@ def _load_credentials(settings: Settings) -> dict[str, LoadedCredential]:
             why = "A key that others can read or replace is not ours alone."
             fix = "Make the file a regular one, owned by the service's user, with mode 0600."
             findings.append(_finding(settings, "settings.credential", f"credential {name}: {error}", why, fix))
-    if findings:
-        raise SiteError(findings)
     return loaded
 
 
-def _load_trusts(settings: Settings) -> dict[str, Trust]:
-    loaded, findings = {}, []
+def _load_trusts(settings: Settings, findings: list[Finding]) -> dict[str, Trust]:
+    loaded = {}
     for alias, host in settings.hosts.items():
         try:
             loaded[alias] = trust(host)
@@ -158,8 +164,6 @@ def _load_trusts(settings: Settings) -> dict[str, Trust]:
             why = "Without a pinned key, anybody on the way can answer for the host."
             fix = "Copy the public key line from the host itself, such as /etc/ssh/ssh_host_ed25519_key.pub."
             findings.append(_finding(settings, "settings.host_keys", f"host {alias}: {error}", why, fix))
-    if findings:
-        raise SiteError(findings)
     return loaded
 
 

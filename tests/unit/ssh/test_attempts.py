@@ -44,7 +44,8 @@ async def test_attempts_are_counted_in_total(start_host, open_transport):
         assert ran.details == ["ssh.no_exit_status"] * attempts
 
 
-async def test_an_outage_is_waited_out(start_host, open_transport):
+async def test_an_outage_is_waited_out(start_host, open_transport, monkeypatch):
+    monkeypatch.setattr("sshfacts.ssh.attempts.LONGEST_PAUSE", 0.01)
     host = await start_host({"facts": Script()})
     transport = open_transport(host.as_host())
     await host.stop()

@@ -1,7 +1,6 @@
 """The host of the demo, over the real transport."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import asyncssh
@@ -112,7 +111,6 @@ def test_a_new_key_is_ours_alone_and_replaces_nothing(tmp_path: Path):
 
 
 async def test_many_commands_at_once(open_transport, host):
-    began = time.monotonic()
-    several = await asyncio.gather(*(run(open_transport(host), host, f"echo {n}") for n in range(10)))
-    assert [ran.stdout for ran in several] == [f"{n}\n".encode() for n in range(10)]
-    assert time.monotonic() - began < 10
+    transport = open_transport(host)
+    several = await asyncio.gather(*(run(transport, host, f"echo {n}") for n in range(20)))
+    assert [ran.stdout for ran in several] == [f"{n}\n".encode() for n in range(20)]

@@ -13,6 +13,7 @@ from tests.support.fake_ssh import FakeChannel
 from tests.support.runs import Collector
 
 STDERR = 1
+BOUND = 20
 
 
 def _session(limit: int = 100, sink: Collector | None = None) -> tuple[CommandSession, FakeChannel]:
@@ -30,10 +31,10 @@ def _evidence(session: CommandSession) -> Evidence:
 @given(chunks=st.lists(st.tuples(st.binary(max_size=40), st.sampled_from([None, STDERR])), max_size=12))
 async def test_whatever_the_cut_both_streams_are_counted_and_hashed_up_to_the_bound(chunks):
     sink = Collector()
-    session, channel = _session(sink=sink)
+    session, channel = _session(limit=BOUND, sink=sink)
     counted = {None: b"", STDERR: b""}
     for chunk, stream in chunks:
-        if all(len(seen) <= 100 for seen in counted.values()):
+        if all(len(seen) <= BOUND for seen in counted.values()):
             counted[stream] += chunk
         session.data_received(chunk, stream)
     evidence = _evidence(session)
@@ -41,7 +42,7 @@ async def test_whatever_the_cut_both_streams_are_counted_and_hashed_up_to_the_bo
     assert evidence.stdout_sha256 == hashlib.sha256(counted[None]).hexdigest()
     assert evidence.stderr_sha256 == hashlib.sha256(counted[STDERR]).hexdigest()
     assert (evidence.stdout_bytes, evidence.stderr_bytes) == (len(counted[None]), len(counted[STDERR]))
-    is_over = any(len(seen) > 100 for seen in counted.values())
+    is_over = any(len(seen) > BOUND for seen in counted.values())
     assert channel.asked == (["signal KILL", "abort"] if is_over else [])
     assert session.ended.done() == is_over
 
@@ -57,11 +58,12 @@ async def test_no_output_is_hashed_too():
 
 @pytest.mark.parametrize(("stream", "detail"), [(None, "output.too_large"), (STDERR, "command.stderr")])
 async def test_the_bound_that_broke_first_counts(stream, detail):
-    session, _ = _session()
+    session, channel = _session()
     session.data_received(b"x" * 101, stream)
     session.data_received(b"x" * 101, None)
     session.data_received(b"x" * 101, STDERR)
-    assert session.broken_bound == detail
+    assert (session.broken_bound.detail, session.broken_bound.where) == (detail, "more than 100 bytes")
+    assert channel.asked == ["signal KILL", "abort"]
     assert not session.closed.done()
 
 
