@@ -15,6 +15,8 @@ from sshfacts.values import JsonObject, JsonValue
 
 UNKNOWN_TOOL = "unknown"
 """Stands for a name that no operation can have, so that nothing an agent sent is echoed."""
+HOSTS_TOOL = "hosts"
+"""Lists hosts at the doors of agents; it runs nothing, so no operation can have its name."""
 
 _TOOL_NAME = re.compile(TOOL_NAME.removeprefix("^").removesuffix("$"))
 _ALPHABET = string.ascii_letters + string.digits

@@ -44,10 +44,20 @@ def _form(tool: JsonObject, outcome: str, name: str, content: JsonObject) -> Jso
 
 
 def _errors() -> tuple[JsonObject, JsonObject]:
-    """Return the two forms of an error: one asks for an approval, all others do not."""
-    others: list[JsonValue] = [code.value for code in Code if code is not Code.APPROVAL_REQUIRED]
+    """Return the two forms of an error: one asks for an approval, all others do not.
+
+    A code that is final never invites to try again; one that is not may still say no, as for a change that may have
+    happened.
+    """
+    final: list[JsonValue] = [code.value for code in Code if not code.retryable]
+    passing: list[JsonValue] = [code.value for code in Code if code.retryable and code is not Code.APPROVAL_REQUIRED]
     retryable: JsonObject = {"type": "boolean", "description": "Whether the same call may succeed later."}
-    plain = _closed({"code": {"enum": others}, "retryable": retryable})
+    plain: JsonObject = {
+        "oneOf": [
+            _closed({"code": {"enum": final}, "retryable": {"const": False}}),
+            _closed({"code": {"enum": passing}, "retryable": retryable}),
+        ]
+    }
     asking = _closed(
         {
             "code": {"const": Code.APPROVAL_REQUIRED.value},

@@ -96,6 +96,31 @@ def none_if(value: JsonValue, marker: JsonValue) -> JsonValue:
     return None if identity(value) in set(map(identity, markers)) else value
 
 
+def before_last(value: JsonValue, separator: str) -> str | None:
+    """Return what stands before the last separator of a text, such as the address before its port.
+
+    Raises:
+        NotExactError: it is no text, or the separator is empty or does not stand in it.
+    """
+    return _split(value, separator)[0] if value is not None else None
+
+
+def after_last(value: JsonValue, separator: str) -> str | None:
+    """Return what stands after the last separator of a text, such as the port after its address.
+
+    Raises:
+        NotExactError: it is no text, or the separator is empty or does not stand in it.
+    """
+    return _split(value, separator)[1] if value is not None else None
+
+
+def _split(value: JsonValue, separator: str) -> tuple[str, str]:
+    if not isinstance(value, str) or not separator or separator not in value:
+        raise NotExactError("not in two parts")
+    before, _, after = value.rpartition(separator)
+    return before, after
+
+
 def where(rows: list[JsonValue], key: str, value: JsonValue) -> list[JsonObject]:
     """Return the rows whose member `key` equals `value`; a row without the member is none of them.
 
@@ -147,6 +172,14 @@ class StrictFunctions(Functions):
     def _func_none_if(self, value: JsonValue, marker: JsonValue) -> JsonValue:
         return none_if(value, marker)
 
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_before_last(self, value: JsonValue, separator: str) -> JsonValue:
+        return before_last(value, separator)
+
+    @signature({"types": []}, {"types": ["string"]})
+    def _func_after_last(self, value: JsonValue, separator: str) -> JsonValue:
+        return after_last(value, separator)
+
     @signature({"types": ["array"]}, {"types": ["string"]}, {"types": []})
     def _func_where(self, rows: list[JsonValue], key: str, value: JsonValue) -> JsonValue:
         return [*where(rows, key, value)]
@@ -160,7 +193,7 @@ _STANDARD = (
     "abs ceil contains ends_with floor join keys length map max max_by merge min min_by not_null reverse sort sort_by "
     "starts_with sum to_array type values"
 )
-_STRICT = "integer kib_bytes none_if number one unix_time where"
+_STRICT = "after_last before_last integer kib_bytes none_if number one unix_time where"
 
 
 @dataclass(frozen=True, slots=True)

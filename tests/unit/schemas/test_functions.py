@@ -7,6 +7,8 @@ from sshfacts.schemas.functions import (
     ALLOWED,
     Arity,
     NotExactError,
+    after_last,
+    before_last,
     integer,
     kib_bytes,
     none_if,
@@ -151,6 +153,27 @@ def test_none_if_is_null_for_the_marker_only(value, marker, result):
 ROWS = [{"name": "a", "n": 1}, {"name": "b", "n": 2}, {}, {"name": "b", "n": 3}, {"name": True}]
 
 
+@pytest.mark.parametrize(
+    ("text", "separator", "before", "after"),
+    [
+        ("127.0.0.1:80", ":", "127.0.0.1", "80"),
+        ("[fe80::1]%eth0:546", ":", "[fe80::1]%eth0", "546"),
+        (":", ":", "", ""),
+        ("a, b, c", ", ", "a, b", "c"),
+        (None, ":", None, None),
+    ],
+)
+def test_a_text_is_cut_at_the_last_separator(text, separator, before, after):
+    assert (before_last(text, separator), after_last(text, separator)) == (before, after)
+
+
+@pytest.mark.parametrize(("text", "separator"), [("80", ":"), ("", ":"), ("a:b", ""), (80, ":"), ([":"], ":")])
+def test_what_has_no_separator_is_not_cut(text, separator):
+    for part in (before_last, after_last):
+        with pytest.raises(NotExactError):
+            part(text, separator)
+
+
 def test_where_keeps_the_rows_whose_member_is_equal():
     assert [row["n"] for row in where(ROWS, "name", "b")] == [2, 3]
     assert where(ROWS, "name", 1) == []
@@ -187,7 +210,7 @@ def test_no_text_appears_in_an_error(text):
 
 
 def test_the_list_of_functions_is_closed():
-    own = {"integer", "kib_bytes", "none_if", "number", "one", "unix_time", "where"}
+    own = {"after_last", "before_last", "integer", "kib_bytes", "none_if", "number", "one", "unix_time", "where"}
     left_out = set(Functions.FUNCTION_TABLE) - set(ALLOWED)
     assert own <= set(ALLOWED)
     assert left_out == {"avg", "to_number", "to_string"}
