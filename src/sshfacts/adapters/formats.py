@@ -1,6 +1,6 @@
 """What a command file may name as `output.format`, as plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Ignorable: TypeAlias = Literal["blank", "comment"]
@@ -62,6 +62,8 @@ class PythonAdapter:
     """A module of the site's `adapters/` folder, for text that no built-in format reads."""
 
     name: str
+    source: bytes = field(default=b"", repr=False)
+    """Its code as it was digested, which is what the worker runs; the file is not read again."""
 
 
 Format: TypeAlias = Json | JsonLines | KeyValue | Fields | PythonAdapter

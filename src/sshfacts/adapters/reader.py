@@ -7,7 +7,7 @@ from sshfacts.adapters.formats import Fields, Format, Json, JsonLines, KeyValue,
 from sshfacts.adapters.json_lines import JsonLinesReader
 from sshfacts.adapters.json_reader import JsonReader
 from sshfacts.adapters.key_value import KeyValueReader
-from sshfacts.errors import Refusal
+from sshfacts.adapters.python_adapter import PythonAdapterReader
 from sshfacts.limits import ReadLimits
 from sshfacts.values import JsonValue
 
@@ -27,11 +27,7 @@ class Reader(Protocol):
 
 
 def open_reader(output_format: Format, limits: ReadLimits) -> Reader:
-    """Return a reader for one answer.
-
-    Raises:
-        Refusal: `adapter.failed` for a Python adapter; those run in a worker and not here.
-    """
+    """Return a reader for one answer."""
     match output_format:
         case Json():
             return JsonReader(limits)
@@ -44,7 +40,7 @@ def open_reader(output_format: Format, limits: ReadLimits) -> Reader:
         case Fields():
             return FieldsReader(output_format, limits)
         case PythonAdapter():
-            raise Refusal("adapter.failed", "no worker for Python adapters")
+            return PythonAdapterReader(output_format, limits)
         case _:
             assert_never(output_format)
 

@@ -1,10 +1,11 @@
 """Compiles what becomes of the output: limits, contracts, rules and the selection."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from sshfacts.adapters.formats import PythonAdapter
 from sshfacts.commands import names
+from sshfacts.commands.adapter_lint import lint_adapter
 from sshfacts.commands.command_fields import REJECT
 from sshfacts.commands.command_file import CommandFile, OutputFile
 from sshfacts.commands.contracts import Contracts, LoadedContract
@@ -36,9 +37,18 @@ def compile_limits(given: OutputFile, ceilings: ReadLimits, source: Source, find
 
 
 def compile_output(
-    given: OutputFile, limits: ReadLimits, contract: LoadedContract, source: Source, findings: Findings
+    given: OutputFile,
+    limits: ReadLimits,
+    contract: LoadedContract,
+    adapter: bytes | None,
+    source: Source,
+    findings: Findings,
 ) -> Output:
-    """Return how stdout is read."""
+    """Return how stdout is read.
+
+    Args:
+        adapter: the code that was digested, and that the worker is to run.
+    """
     rejects = given.empty == REJECT
     if not rejects:
         violation = contract.contract.violation(given.empty)
@@ -50,8 +60,9 @@ def compile_output(
                 what,
                 "write `reject`, or correct one of the two",
             )
+    form = given.format
     return Output(
-        format=given.format,
+        format=replace(form, source=adapter) if isinstance(form, PythonAdapter) and adapter is not None else form,
         limits=limits,
         empty=None if rejects else given.empty,
         rejects_empty=rejects,
@@ -71,9 +82,11 @@ def read_adapter(given: OutputFile, root: Path, source: Source, findings: Findin
         return None
     try:
         require_inside(root, path, findings)
-        return read_text(path, ADAPTER_BYTES, findings).encode()
+        code = read_text(path, ADAPTER_BYTES, findings)
     except Unreadable:
         return None
+    lint_adapter(code, path, findings)
+    return code.encode()
 
 
 def load_contracts(
