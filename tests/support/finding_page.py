@@ -22,6 +22,7 @@ A site with a finding is not served. Codes are stable and the list is closed; `s
 """
 
 _HEADINGS = {
+    "adapter": "adapter: code that reads text",
     "argv": "argv: the words of the command",
     "arguments": "arguments: what an agent may pass",
     "case": "case: captured answers and what must come of them",

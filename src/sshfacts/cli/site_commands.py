@@ -38,7 +38,7 @@ def check(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these operations.")] = None,
     site: SiteOption = None,
 ) -> None:
-    """Check a site offline: its files, and every case through the stages of a real call."""
+    """Check a site offline: its files, and every case and its near misses through the stages of a real call."""
     from sshfacts.commands.cases import check_cases
     from sshfacts.commands.site import load_site
 
@@ -59,12 +59,13 @@ def check(
     results = [check_cases(operation) for operation in chosen]
     for operation, result in zip(chosen, results, strict=True):
         verdict = "ok" if not result.findings else f"{len(result.findings)} findings"
-        counts = f"{result.accepted:>3} accepted  {result.refused:>3} refused"
+        counts = f"{result.accepted:>3} accepted  {result.refused:>3} refused  {result.near_misses:>6,} near misses"
         console().print(Text(f"{operation.name:<40} {counts}   {verdict}"))
     findings = [finding for result in results for finding in result.findings]
     print_findings(sorted(findings))
     cases = sum(result.accepted + result.refused for result in results)
-    console().print(f"{len(chosen)} operations, {cases} cases, {len(findings)} findings")
+    near_misses = sum(result.near_misses for result in results)
+    console().print(f"{len(chosen)} operations, {cases} cases, {near_misses:,} near misses, {len(findings)} findings")
     sys.exit(1 if findings else 0)
 
 

@@ -3,7 +3,7 @@
 A case is `schemas/NAME/cases/CASE.out`, bytes as captured, with `CASE.yaml` beside it. It says which
 facts must come out, or which stage must refuse and with which detail, and it is judged by the stages of
 a live call. Every operation has at least one case of each kind: a contract that was never seen to refuse
-anything proves nothing.
+anything proves nothing. From each case that gives facts near misses are made, and all of them must be refused.
 """
 
 import json
@@ -16,6 +16,7 @@ from pathlib import Path
 from sshfacts.commands import names
 from sshfacts.commands.captured import Captured, facts_of
 from sshfacts.commands.findings import Findings, Place, Unreadable, suggestion
+from sshfacts.commands.near_miss_check import Accepted, check_near_misses
 from sshfacts.commands.operation import Operation
 from sshfacts.commands.records import Field, MapOf, Record
 from sshfacts.commands.shapes import Anything, Choice, Integer, Shape, Text
@@ -55,10 +56,11 @@ class CaseFile:
 
 @dataclass(frozen=True, slots=True)
 class CaseCounts:
-    """How many cases of an operation were accepted and refused as they must be, and what was found."""
+    """How many cases of an operation there are of each kind, how many near misses were tried, and what was found."""
 
     accepted: int
     refused: int
+    near_misses: int
     findings: tuple[Finding, ...]
 
 
@@ -106,23 +108,27 @@ CASE = Record(
 
 
 def check_cases(operation: Operation) -> CaseCounts:
-    """Judge every case of an operation, and report each that does not end as its file says."""
+    """Judge every case of an operation and the near misses of those that give facts; report each that ends wrongly."""
     findings = Findings()
     folder = operation.path.parent.parent / "schemas" / operation.name / "cases"
     accepted = refused = 0
+    good: list[Accepted] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
             case = _read_case(path, findings)
             stdout = _read_stdout(path.with_suffix(".out"), findings)
         except Unreadable:
             continue  # The findings already say why.
-        if case.expect.refused is None:
-            accepted += 1
-        else:
+        captured = Captured(stdout, case.exit, case.arguments, case.host, case.at)
+        as_expected = _judge(operation, case, captured, Place(str(path)), findings)
+        if case.expect.refused is not None:
             refused += 1
-        _judge(operation, case, stdout, Place(str(path)), findings)
+            continue
+        accepted += 1
+        if as_expected:
+            good.append(Accepted(path, captured))
     _require_coverage(folder, accepted, refused, findings)
-    return CaseCounts(accepted, refused, findings.sorted())
+    return CaseCounts(accepted, refused, check_near_misses(operation, good, findings), findings.sorted())
 
 
 def _require_coverage(folder: Path, accepted: int, refused: int, findings: Findings) -> None:
@@ -168,8 +174,8 @@ def _read_stdout(path: Path, findings: Findings) -> bytes:
     return stdout
 
 
-def _judge(operation: Operation, case: CaseFile, stdout: bytes, place: Place, findings: Findings) -> None:
-    captured = Captured(stdout, case.exit, case.arguments, case.host, case.at)
+def _judge(operation: Operation, case: CaseFile, captured: Captured, place: Place, findings: Findings) -> bool:
+    """Tell whether a case ends as its file says; add a finding if it does not."""
     expected = _told(case.expect.facts, case.expect.refused, case.expect.detail)
     try:
         got = _told(facts_of(operation, captured), None, None)
@@ -181,6 +187,7 @@ def _judge(operation: Operation, case: CaseFile, stdout: bytes, place: Place, fi
     if got != expected:
         what = f"expected {expected[:_SHOWN]}, got {got[:_SHOWN]}{where}"
         findings.add("case.differs", place, what, "correct the operation, or the case if its author was wrong")
+    return got == expected
 
 
 def _told(facts: JsonValue, refused: Stage | None, detail: str | None) -> str:

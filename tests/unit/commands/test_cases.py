@@ -1,11 +1,12 @@
 """Cases that do not end as their files say, or say it in a form that proves nothing."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from sshfacts.commands.cases import CaseCounts, check_cases
-from tests.support.sites import SiteFiles
+from tests.support.sites import CONTRACTS, SiteFiles
 
 OUT = b'{"mounts": [{"path": "/", "free_bytes": 1000}]}\n'
 FACTS = '{facts: {mounts: [{path: "/", free_bytes: 1000}]}}'
@@ -38,7 +39,10 @@ def codes(result: CaseCounts) -> list[str]:
 
 
 def test_cases_that_end_as_they_say_are_counted(tmp_path: Path):
-    assert check(tmp_path, {**GOOD, **EXTRA}) == CaseCounts(accepted=1, refused=1, findings=())
+    result = check(tmp_path, {**GOOD, **EXTRA})
+
+    assert (result.accepted, result.refused, result.findings) == (1, 1, ())
+    assert result.near_misses > 100
 
 
 @pytest.mark.parametrize(
@@ -104,3 +108,25 @@ def test_a_real_time_is_asked_for(tmp_path: Path):
     files = {**GOOD, **EXTRA, "more.out": OUT, "more.yaml": case(REFUSED, wrong)}
 
     assert codes(check(tmp_path, files)) == ["field.pattern"]
+
+
+def test_near_misses_are_made_only_of_cases_that_end_as_they_say(tmp_path: Path):
+    result = check(tmp_path, {**pair("good", OUT, FACTS.replace("1000", "999")), **EXTRA})
+
+    assert codes(result) == ["case.differs"]
+    assert result.near_misses == 0
+
+
+def test_a_near_miss_that_is_let_through_is_a_finding_at_its_case(tmp_path: Path):
+    path = {"type": "string", "maxLength": 60, "pattern": "^/?[a-z ]*$"}
+    contracts = json.loads(json.dumps(CONTRACTS))
+    contracts["disk/facts.v1"]["properties"]["mounts"]["items"]["properties"]["path"] = path
+    cases = tmp_path / "schemas" / "disk" / "cases"
+    cases.mkdir(parents=True)
+    for name, content in {**GOOD, **EXTRA}.items():
+        (cases / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+    result = check_cases(SiteFiles(tmp_path, contracts=contracts).load().operations["disk"])
+
+    assert {(finding.code, Path(finding.path).name) for finding in result.findings} == {("case.near_miss", "good.yaml")}
+    assert "the facts contract let through a sentence at /mounts/*/path" in [one.what for one in result.findings]

@@ -49,6 +49,8 @@ COMMAND = "commands/unit.yaml"
 DOCUMENT = "schemas/unit/document.v1.json"
 SETTINGS = "sshfacts.toml"
 MARKER = "commands/site.toml"
+ADAPTER = "adapters/units.py"
+READ = "def read(stdout):\n    return []\n"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,15 @@ def linked_outside(root: Path) -> None:
 
 def renamed(root: Path) -> None:
     (root / COMMAND).rename(root / "commands" / "Unit-1.yaml")
+
+
+def adapter_fault(code: str, text: str, message: str) -> Fault:
+    def change(root: Path) -> None:
+        (root / COMMAND).write_text(UNIT.replace('{key_value: {separator: "="}}', "{adapter: units}"))
+        (root / "adapters").mkdir()
+        (root / ADAPTER).write_text(text)
+
+    return Fault(code, ADAPTER, change, message)
 
 
 RULE = "rule: document.Id == arguments.unit"
@@ -295,6 +306,10 @@ FAULTS = [
         '20:10: the document contract refuses it: required "State" at #',
     ),
     Fault("output.adapter", COMMAND, ('{key_value: {separator: "="}}', "{adapter: units}"), "18:21: there is no file"),
+    adapter_fault("adapter.syntax", "def read(stdout):\n    return [\n", "2:12: this is no well-formed Python"),
+    adapter_fault("adapter.signature", "def reads(stdout):\n    return []\n", "there is no function `read`"),
+    adapter_fault("adapter.import", "import socket\n\n" + READ, "1:1: the adapter imports 'socket'"),
+    adapter_fault("adapter.builtin", READ + "    open('x')\n", "3:5: the adapter uses 'open'"),
     Fault(
         "checks.repeated",
         COMMAND,
@@ -359,8 +374,8 @@ FAULTS = [
     Fault(
         "settings.database_url",
         SETTINGS,
-        ("[service]", '[database]\nurl = "postgresql://db/audit"\n[service]'),
-        "3:7: database.url names no SQLite file",
+        ("[service]", '[database]\nurl = "mysql://db/audit"\n[service]'),
+        "3:7: the database URL names no database that can hold a record",
     ),
     Fault(
         "settings.password",

@@ -45,6 +45,23 @@ def test_literal_words_are_quoted():
 
 
 @pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("", "''"),
+        ("=ls", "'=ls'"),
+        ("%self", "'%self'"),
+        ("a=%b", "a=%b"),
+        ("it's", r"'it'\''s'"),
+        ("%p\\0", r"'%p'\\'0'"),
+        ("!", r"\!"),
+        ("!!a b", r"\!\!'a b'"),
+    ],
+)
+def test_words_that_login_shells_read_differently_are_quoted_for_all_of_them(word: str, quoted: str):
+    assert command_text(RUN, ["tool", word]).removeprefix(f"{PREFIX} timeout -k 1 7 tool ") == quoted
+
+
+@pytest.mark.parametrize(
     ("value", "word"), [(0, "0"), (2**53 - 1, "9007199254740991"), (True, "true"), (False, "false")]
 )
 def test_numbers_and_flags_become_words(unit: Operation, value: int, word: str):
@@ -83,8 +100,8 @@ def test_the_text_splits_into_the_same_words(words: list[str]):
 
 
 @given(st.text(sorted(ALLOWED), min_size=1).filter(lambda text: text[0] != "-"))
-def test_words_of_the_allowed_characters_need_no_quotes(word: str):
-    assert command_text(RUN, [word]).endswith(f" {word}")
+def test_words_of_the_allowed_characters_need_quotes_only_for_their_first(word: str):
+    assert command_text(RUN, [word]).endswith(f" '{word}'" if word[0] in "=%" else f" {word}")
 
 
 @pytest.mark.skipif(shutil.which("dash") is None, reason="dash is not installed")

@@ -1,11 +1,13 @@
 """`sshfacts.toml`: what it gives, and what it must not hold."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from sshfacts.commands.findings import Findings
-from sshfacts.commands.settings import Host, Person, Role, Settings
+from sshfacts.commands.settings import ApprovalSettings, CallerSettings, Host, Person, Role, Settings
+from sshfacts.commands.settings_fields import APPROVALS, CALLER
 from sshfacts.commands.settings_file import FILE, read_settings
 from sshfacts.limits import CEILINGS
 
@@ -123,22 +125,121 @@ def test_paths_do_not_depend_on_where_the_service_was_started(tmp_path: Path, mo
         "sqlite:///file:audit.db",
         "sqlite:///audit.db?mode=ro",
         "sqlite+aiosqlite:///audit.db",
-        "postgresql://db/audit",
+        "postgresql+asyncpg://db/audit",
+        "postgresql://db",
+        "postgresql://db/",
+        "postgresql://db/audit?options=-csynchronous_commit=off",
+        "postgresql://db/audit#part",
+        "mysql://db/audit",
         "audit.db",
     ],
 )
-def test_the_record_is_one_named_file(tmp_path: Path, url: str):
+def test_the_record_is_one_named_database(tmp_path: Path, url: str):
     _, messages = read(tmp_path, f'version = 1\n[database]\nurl = "{url}"\n')
-    assert messages == ["3:7: error[settings.database_url]: database.url names no SQLite file"]
+    assert len(messages) == 1
+    assert messages[0].startswith("3:7: error[settings.database_url]: the database URL ")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ('url = "postgresql://facts@db/audit"', "postgresql://facts@db/audit"),
+        (
+            'url = "postgresql://facts@db/audit"\npassword_file = "keys/database"',
+            "postgresql://facts@db/audit?password_file={root}/keys/database",
+        ),
+        (
+            'url = "postgresql://facts@db/audit?sslmode=verify-full"\npassword_file = "/run/secrets/a b"',
+            "postgresql://facts@db/audit?sslmode=verify-full&password_file=/run/secrets/a%20b",
+        ),
+        (
+            'url = "postgresql://facts@/audit?host=/run/postgresql&password_file=/p"',
+            "postgresql://facts@/audit?host=/run/postgresql&password_file=/p",
+        ),
+    ],
+)
+def test_a_server_with_its_password_in_a_file(tmp_path: Path, lines: str, expected: str):
+    settings = settings_of(tmp_path, f"version = 1\n[database]\n{lines}\n")
+    assert settings.database_url == expected.format(root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:///audit.db", "postgresql://db/audit?password_file=/run/secrets/database"], ids=["file", "twice"]
+)
+def test_a_password_file_that_does_not_fit(tmp_path: Path, url: str):
+    _, messages = read(tmp_path, f'version = 1\n[database]\nurl = "{url}"\npassword_file = "p"\n')
+    assert messages == [
+        "4:17: error[settings.database_url]: database.password_file does not fit database.url",
+    ]
+
+
+@pytest.mark.parametrize(("text", "expected"), [('"1GiB"', 1024**3), ('"8MiB"', 8 * 1024**2), ("1", 1)])
+def test_how_much_of_the_disk_stays_free(tmp_path: Path, text: str, expected: int):
+    assert settings_of(tmp_path, f"version = 1\n[database]\nkeep_free = {text}\n").database_keep_free == expected
 
 
 @pytest.mark.parametrize(
     "url",
-    ["postgresql://me:hunter2@db/audit", "postgresql://db/audit?password=hunter2", "sqlite:///a.db?PWD=hunter2"],
+    [
+        "postgresql://me:hunter2@db/audit",
+        "postgresql://db/audit?password=hunter2",
+        "sqlite:///a.db?PWD=hunter2",
+        "postgresql://[hunter2/x",
+    ],
 )
 def test_a_password_in_the_url_is_refused_and_not_shown(tmp_path: Path, url: str):
     _, messages = read(tmp_path, f'version = 1\n[database]\nurl = "{url}"\n')
     assert messages == ["3:7: error[settings.password]: database.url holds a password"]
+
+
+LIMITED = """version = 1
+[approvals]
+wait = "2h"
+use = "10m"
+[callers.a]
+calls_per_minute = 30
+concurrent = 2
+queue = 0
+pending_approvals = 1
+[callers.b]
+"""
+
+
+def test_limits_of_callers_and_the_times_of_approvals(tmp_path: Path):
+    settings = settings_of(tmp_path, LIMITED)
+    limited = settings.callers["a"]
+    assert (limited.calls_per_minute, limited.concurrent, limited.queue, limited.pending_approvals) == (30, 2, 0, 1)
+    assert settings.callers["b"] == CallerSettings("b")
+    assert settings.approvals == ApprovalSettings(wait=7_200, use=600)
+    assert settings_of(tmp_path, "version = 1\n").approvals == ApprovalSettings()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("= 30", "= 0"), "6:20: error[field.range]: callers.a.calls_per_minute is 0"),
+        (("= 2\n", "= 257\n"), "7:14: error[field.range]: callers.a.concurrent is 257"),
+        (("queue = 0", "queue = -1"), "8:9: error[field.range]: callers.a.queue is -1"),
+        (("= 1\n[callers.b]", "= 0\n[callers.b]"), "9:21: error[field.range]: callers.a.pending_approvals is 0"),
+        (('"2h"', '"8d"'), "3:8: error[field.range]: approvals.wait is 691200"),
+        (('"10m"', "600"), "4:7: error[field.type]: approvals.use is a number"),
+    ],
+)
+def test_no_limit_can_be_switched_off(tmp_path: Path, change: tuple[str, str], message: str):
+    assert change[0] in LIMITED
+    assert read(tmp_path, LIMITED.replace(*change))[1] == [message]
+
+
+@pytest.mark.parametrize(
+    ("record", "defaults", "unit"),
+    [(CALLER, CallerSettings("x"), {"": 1}), (APPROVALS, ApprovalSettings(), {"m": 60, "h": 3_600})],
+    ids=["callers", "approvals"],
+)
+def test_a_default_that_a_field_tells_is_the_one_that_holds(record, defaults, unit):
+    told = {name: re.search(r"default (\d+)([mh]?)\.$", field.meaning) for name, field in record.members.items()}
+    found = {name: int(match[1]) * unit[match[2]] for name, match in told.items() if match is not None}
+    assert found
+    assert found == {name: getattr(defaults, name) for name in found}
 
 
 HOST = f"""version = 1
@@ -173,6 +274,18 @@ host_keys = ["{ED25519}"]
         (
             ('key_file = "k"', 'agent_socket = "s"\npassphrase_file = "p"'),
             "2:14: error[settings.credential]: 'key' has a file that belongs to a key file",
+        ),
+        (
+            ('key_file = "k"', 'agent_socket = "s"\npassphrase_credential = "p"'),
+            "2:14: error[settings.credential]: 'key' has a file that belongs to a key file",
+        ),
+        (
+            ('key_file = "k"', 'key_file = "k"\npassphrase_file = "p"\npassphrase_credential = "p"'),
+            "2:14: error[settings.credential]: 'key' has two passphrases",
+        ),
+        (
+            ('key_file = "k"', 'key_file = "k"\npassphrase_credential = "../p"'),
+            "4:25: error[field.pattern]: credentials.key.passphrase_credential does not have the form due here",
         ),
         (('key_file = "k"', ""), "2:14: error[settings.credential]: 'key' has not exactly one source"),
         ((f'"{ED25519}"', '"AAAA"'), "8:14: error[field.pattern]: hosts.a.host_keys.0 does not have the form due here"),
