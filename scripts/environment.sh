@@ -20,15 +20,25 @@ install_debian() {
     [ "$(id -u)" -eq 0 ] || fail "$why Please run this as root first: $commands"
     say "$why Installing Debian packages: $*"
     (
-        # Installing openssh-server would open a door on every address of this machine. The tests run their own
-        # daemons on loopback, so no package may start one here.
+        # Installing openssh-server would open a door on every address of this machine, and postgresql would make a
+        # database and start it. The tests run their own daemons on loopback, so no package may start one here.
         policy=/usr/sbin/policy-rc.d
+        made=
+        trap 'rm -f $made' EXIT
+        trap 'exit 130' INT TERM
         if [ ! -e "$policy" ]; then
-            trap 'rm -f "$policy"' EXIT
-            trap 'exit 130' INT TERM
+            made=$policy
             printf '#!/bin/sh\nexit 101\n' >"$policy"
             chmod 755 "$policy"
         fi
+        case " $* " in
+            *" postgresql "*)
+                clusters=/etc/postgresql-common/createcluster.d/sshfacts-tests.conf
+                made="$made $clusters"
+                mkdir -p "${clusters%/*}"
+                echo 'create_main_cluster = false' >"$clusters"
+                ;;
+        esac
         export DEBIAN_FRONTEND=noninteractive
         apt-get update --quiet=2 || say "apt-get update failed; going on with the package lists that are here"
         apt-get install --quiet=2 --yes --no-install-recommends "$@" </dev/null >&2

@@ -143,7 +143,7 @@ DETAILS = _registry(
             Stage.DECIDE,
             "paused",
             "An operator paused this operation, host or caller.",
-            "See who paused it and why in the record; resume it when it is safe.",
+            "See who paused it and why with `sshfacts pause --list`; resume it when it is safe.",
         ),
         (
             Code.INVALID_ARGUMENTS,
@@ -157,7 +157,7 @@ DETAILS = _registry(
             Stage.DECIDE,
             "approval_required",
             "A person must approve this call before it runs.",
-            "Have it approved, then make the same call again.",
+            "Have it approved with `sshfacts approvals`, then make the same call again.",
         ),
         # limits
         (
@@ -171,8 +171,8 @@ DETAILS = _registry(
             Code.BUSY,
             Stage.LIMITS,
             "busy.caller",
-            "The caller has as many calls in flight as it may.",
-            "Wait for running calls.",
+            "As many calls of the caller run, or wait for a person, as may.",
+            "Wait for running calls and for people, or raise the caller's limits.",
         ),
         (
             Code.BUSY,

@@ -55,3 +55,7 @@ COMMAND_FILE_BYTES = 64 * KIB
 """One command file."""
 SECONDS = 300
 """The longest deadline an operation may ask for; MCP clients give up after about 60."""
+RAW_PER_DAY = 256 * MIB
+"""Bytes of raw copies of one process and day, unless a site says otherwise: some ten thousand large refusals."""
+KEEP_FREE = 256 * MIB
+"""Bytes that stay free on the disk of the record, so that calls in flight can still be recorded."""
