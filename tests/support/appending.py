@@ -1,4 +1,4 @@
-"""A service that does nothing but record calls, to be killed: `python -m tests.support.appending FILE`.
+"""A service that does nothing but record calls, to be killed: `python -m tests.support.appending URL`.
 
 Writes the leaf hash of each record as soon as it is acknowledged.
 """
@@ -6,12 +6,13 @@ Writes the leaf hash of each record as soon as it is acknowledged.
 import asyncio
 import sys
 from itertools import count
-from pathlib import Path
 
 from sshfacts.storage.recorder import Recorder, open_recorder
-from tests.support.records import intent, outcome, url_of
+from tests.support.records import intent, outcome
 
 CALLERS = 8
+PATIENCE = 60.0
+"""Seconds for which a commit is tried again: a server may take longer to come back than a caller would wait."""
 HANGING = "req.hanging"
 """The request of a call whose command never ends."""
 
@@ -29,11 +30,11 @@ def _acknowledge(leaf: bytes) -> None:
     sys.stdout.flush()
 
 
-async def _main(path: Path) -> None:
-    async with open_recorder(url_of(path)) as recorder:
+async def _main(url: str) -> None:
+    async with open_recorder(url, patience=PATIENCE) as recorder:
         _acknowledge(await recorder.append(intent(HANGING)))
         await asyncio.gather(*(_call_forever(recorder, caller) for caller in range(CALLERS)))
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(Path(sys.argv[1])))
+    asyncio.run(_main(sys.argv[1]))

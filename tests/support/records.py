@@ -1,7 +1,9 @@
 """Bodies of records as the pipeline makes them, and what every stored chain must keep."""
 
 import sqlite3
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from sshfacts.storage.canonical import leaf_hash, loads_strict
 from sshfacts.values import JsonObject, JsonValue
@@ -95,6 +97,11 @@ def stored(path: Path) -> list[JsonObject]:
         rows = connection.execute("SELECT writer_id, seq, leaf_hash, body FROM audit_entry ORDER BY id").fetchall()
     finally:
         connection.close()
+    return whole_chains(rows)
+
+
+def whole_chains(rows: Iterable[Sequence[Any]]) -> list[JsonObject]:
+    """Return the bodies of `rows` of writer, number, hash and body, after checking every chain in them."""
     last: dict[str, tuple[int, bytes]] = {}
     bodies = []
     for writer, seq, leaf, text in rows:

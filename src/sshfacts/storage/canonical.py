@@ -86,6 +86,11 @@ def timestamp(microseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{fraction:06d}Z"
 
 
+def rfc3339(instant: datetime) -> str:
+    """Return an aware instant as a record holds it."""
+    return timestamp(round(instant.timestamp() * 1_000_000))
+
+
 def _is_unshowable(character: str) -> bool:
     return unicodedata.category(character) in _UNSHOWABLE and character not in _KEPT_CONTROLS
 

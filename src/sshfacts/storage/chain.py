@@ -1,5 +1,8 @@
 """The hash chain of one writer: dense numbers, and in each record the hash of the one before it."""
 
+import os
+import platform
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import time_ns
 from typing import TypeAlias
@@ -29,6 +32,13 @@ class Entry:
     leaf_hash: bytes
     body: JsonObject
     row: Row
+    copies: tuple[Row, ...] = ()
+    """Rows of `audit_raw` that the body refers to; they become durable with it, or not at all."""
+
+    @property
+    def copied_bytes(self) -> int:
+        """How much the copies add to a transaction."""
+        return sum(len(copy["ciphertext"]) for copy in self.copies if isinstance(copy["ciphertext"], bytes))
 
 
 class Chain:
@@ -43,8 +53,11 @@ class Chain:
         self._seq = 0
         self._previous = NO_PREVIOUS
 
-    def link(self, body: JsonObject) -> Entry:
+    def link(self, body: JsonObject, copies: Sequence[Row] = ()) -> Entry:
         """Give `body` its place in the chain. A body without `v` or `at` gets the version and the clock's time.
+
+        Args:
+            copies: rows of `audit_raw` that the body refers to.
 
         Raises:
             ValueError: the body is no record (see `projection.project` and `canonical.dumps`), or it sets a
@@ -69,7 +82,12 @@ class Chain:
             "body": data.decode(),
             **project(whole),
         }
-        entry = Entry(self._seq, leaf, body, row)
+        entry = Entry(self._seq, leaf, body, row, tuple(copies))
         self._seq += 1
         self._previous = entry.leaf_hash
         return entry
+
+
+def this_process() -> JsonObject:
+    """Return what the first record of each chain says about the process that writes it."""
+    return {"pid": os.getpid(), "machine": platform.node()}

@@ -1,4 +1,7 @@
-"""Outcomes of calls that ran while the record could not be written, kept until it can."""
+"""Outcomes of calls that ran while the record could not be written, kept until it can.
+
+Their raw copies are not kept: ten thousand of them would fill the memory of a service that is in trouble already.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -58,10 +61,13 @@ class LateOutcomes:
     def take(self, landed: dict[str, int]) -> list[JsonObject]:
         """Return the bodies that are still to be recorded, marked `late`, and keep none."""
         kept, self._kept = self._kept, []
-        return [
-            {**one.body, "late": True} for one in kept if one.writer is None or one.seq > landed.get(one.writer, -1)
-        ]
+        return [_late(one.body) for one in kept if one.writer is None or one.seq > landed.get(one.writer, -1)]
 
     def _add(self, outcome: _Outcome) -> None:
         if outcome.body.get("kind") == "outcome" and len(self._kept) < LATE_OUTCOMES:
             self._kept.append(outcome)
+
+
+def _late(body: JsonObject) -> JsonObject:
+    without_copies: JsonObject = {"raw": [], "raw_left_out": "late"} if body.get("raw") else {}
+    return {**body, **without_copies, "late": True}

@@ -32,7 +32,6 @@ async def record_orphans(
 
     Raises:
         RecordUnavailable: the database cannot be read or written.
-        RecordAltered: the body of an intent is not what its hash says.
     """
     intents = await asyncio.to_thread(open_intents, engine, now - window, now - grace)
     overdue = [one for one in intents if deadline(one) + grace < now]
@@ -42,8 +41,7 @@ async def record_orphans(
 
 def deadline(intent: OpenIntent) -> datetime:
     """Return when the call must have ended: what its intent says, else the longest time any call may take."""
-    stated = intent.body.get("deadline_at")
-    return datetime.fromisoformat(stated) if isinstance(stated, str) else intent.at + timedelta(seconds=SECONDS + 1)
+    return intent.deadline_at or intent.at + timedelta(seconds=SECONDS + 1)
 
 
 def _bodies(intents: Iterable[OpenIntent]) -> Iterable[JsonObject]:

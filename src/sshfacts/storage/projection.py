@@ -3,6 +3,8 @@
 The recorder applies it when it writes and a verifier applies it again when it checks, so a column that was
 edited alone shows. A column is the body's field of the same name, whatever the kind of the record; the few
 columns that are not are `_NESTED` and the count of attempts. A body without the field has no value there.
+
+A column that an index holds is short: PostgreSQL refuses a longer value, and with it the whole batch.
 """
 
 from collections.abc import Mapping
@@ -24,8 +26,13 @@ KINDS = frozenset(
         "orphan",
         "approval",
         "config",
+        "token",
+        "pause",
+        "turned_away",
+        "signing_key",
         "raw_read",
         "raw_purged",
+        "raw_rewrapped",
     }
 )
 """Every kind of record."""
@@ -35,8 +42,17 @@ _REQUIRED = {
     "started": ("request_id",),
     "outcome": ("request_id", "code"),
     "orphan": ("request_id",),
-    "approval": ("request_id",),
+    "approval": ("request_id", "reason"),
+    "token": ("reason",),
+    "pause": ("reason",),
+    "turned_away": ("detail",),
+    "signing_key": ("reason",),
+    "raw_read": ("request_id", "reason"),
+    "raw_purged": ("request_id",),
 }
+_TEXT_BYTES = 1_024
+"""UTF-8 of the text of one column; an index of PostgreSQL takes 2,704 bytes for all of its columns."""
+_LONG_TEXTS = frozenset({"command"})
 _VERDICTS = frozenset({"allow", "deny", "ask"})
 
 _TEXTS = (
@@ -56,6 +72,7 @@ _TEXTS = (
     "key_fingerprint",
     "catalogue_digest",
     "operation_digest",
+    "policy_digest",
     "service_version",
     "facts_sha256",
 )
@@ -80,9 +97,11 @@ def project(body: JsonObject) -> dict[str, Column]:
         BodyError: its kind is unknown, an identity is missing, or a field has a type that its column cannot hold.
     """
     kind = _kind(body)
-    columns: dict[str, Column] = {"kind": kind, "at": _instant(body.get("at"))}
+    columns: dict[str, Column] = {"kind": kind, "at": _instant("at", body.get("at"))}
+    deadline = body.get("deadline_at")
+    columns["deadline_at"] = None if deadline is None else _instant("deadline_at", deadline)
     for name in _TEXTS:
-        columns[name] = _typed(name, body.get(name), str)
+        columns[name] = _text(name, body.get(name))
     for name in _NUMBERS:
         columns[name] = _typed(name, body.get(name), int)
     for name, outer, inner, type_ in _NESTED:
@@ -103,15 +122,15 @@ def _kind(body: JsonObject) -> str:
     return kind
 
 
-def _instant(value: JsonValue) -> datetime:
+def _instant(name: str, value: JsonValue) -> datetime:
     if not isinstance(value, str):
-        raise BodyError("a record's instant `at` is RFC 3339 text")
+        raise BodyError(f"a record's instant `{name}` is RFC 3339 text")
     try:
         instant = datetime.fromisoformat(value)
     except ValueError:
-        raise BodyError("a record's instant `at` is RFC 3339 text") from None
+        raise BodyError(f"a record's instant `{name}` is RFC 3339 text") from None
     if instant.tzinfo is None:
-        raise BodyError("a record's instant `at` has no time zone")
+        raise BodyError(f"a record's instant `{name}` has no time zone")
     return instant.astimezone(UTC)
 
 
@@ -131,6 +150,15 @@ def _typed(name: str, value: JsonValue, type_: type[str] | type[int]) -> str | i
         raise BodyError(f"{name} is of type {type_.__name__}")
     # An enum's member is its plain value in the column, as it is in the body: psycopg would write its name.
     return type_(value)
+
+
+def _text(name: str, value: JsonValue) -> str | int | None:
+    text = _typed(name, value, str)
+    # Counting characters is cheap, and hardly any text is long enough for its bytes to be counted.
+    may_be_long = isinstance(text, str) and len(text) > _TEXT_BYTES // 4 and name not in _LONG_TEXTS
+    if may_be_long and len(str(text).encode("utf-8", "surrogatepass")) > _TEXT_BYTES:
+        raise BodyError(f"{name} is longer than {_TEXT_BYTES} bytes")
+    return text
 
 
 def _count(attempts: JsonValue) -> int | None:

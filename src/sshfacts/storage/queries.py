@@ -3,7 +3,7 @@
 All functions block; a service calls them in a thread. They take an engine opened for reading.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from types import MappingProxyType
@@ -18,6 +18,8 @@ from sshfacts.values import JsonObject
 
 MAY_HAVE_RUN = "may have run"
 """The result of an allowed request whose outcome is not recorded: still running, or cut off by a crash."""
+
+_AT_ONCE = 1_000  # rows in memory while all are read
 
 _INTENT = ENTRY.alias("intent")
 _OUTCOME = ENTRY.alias("outcome")
@@ -105,7 +107,7 @@ class OpenIntent:
     request_id: str
     at: datetime
     leaf_hash: bytes
-    body: JsonObject
+    deadline_at: datetime | None
 
 
 def requests(engine: sa.Engine, limit: int = 50, filters: Filters = NO_FILTERS) -> list[RequestRow]:
@@ -114,16 +116,21 @@ def requests(engine: sa.Engine, limit: int = 50, filters: Filters = NO_FILTERS) 
     Raises:
         RecordUnavailable: the database cannot be read.
     """
-    names = [field.name for field in fields(RequestRow)]
-    statement = (
-        sa.select(*(_column(name).label(name) for name in names))
-        .select_from(_INTENT.outerjoin(_OUTCOME, _OUTCOME.c.id == _first_outcome()))
-        .where(_is_intent(), *_conditions(filters))
-        .order_by(_INTENT.c.at.desc(), _INTENT.c.id.desc())
-        .limit(limit)
-    )
+    statement = _requests(filters).order_by(_INTENT.c.at.desc(), _INTENT.c.id.desc()).limit(limit)
     with transaction(engine) as connection:
         return [RequestRow(**row) for row in connection.execute(statement).mappings()]
+
+
+def each_request(engine: sa.Engine, filters: Filters = NO_FILTERS) -> Iterator[RequestRow]:
+    """Yield the oldest requests first, however many there are; the database is read while the rows are taken.
+
+    Raises:
+        RecordUnavailable: the database cannot be read.
+    """
+    statement = _requests(filters).order_by(_INTENT.c.at, _INTENT.c.id)
+    with transaction(engine) as connection:
+        for row in connection.execution_options(yield_per=_AT_ONCE).execute(statement).mappings():
+            yield RequestRow(**row)
 
 
 def story(engine: sa.Engine, request_id: str) -> list[JsonObject]:
@@ -145,23 +152,61 @@ def story(engine: sa.Engine, request_id: str) -> list[JsonObject]:
 def open_intents(engine: sa.Engine, since: datetime, until: datetime) -> list[OpenIntent]:
     """Return the allowed requests from `since` to before `until` that have neither an outcome nor an orphan record.
 
+    No body is read: the service's role may not, and whether columns say what bodies say is for who verifies.
+
     Raises:
         RecordUnavailable: the database cannot be read.
-        RecordAltered: a body is not what its hash says.
     """
-    closing = sa.exists().where(
+    # A column, since `*` would ask for the right to read all of them.
+    closing = sa.exists(_CLOSING.c.id).where(
         _CLOSING.c.request_id == _INTENT.c.request_id, _CLOSING.c.kind.in_(["outcome", "orphan"])
     )
     statement = (
-        sa.select(_INTENT.c.id, _INTENT.c.body, _INTENT.c.leaf_hash, _INTENT.c.request_id, _INTENT.c.at)
+        sa.select(_INTENT.c.request_id, _INTENT.c.at, _INTENT.c.leaf_hash, _INTENT.c.deadline_at)
         .where(_is_intent(), _was_to_run(), _INTENT.c.at >= since, _INTENT.c.at < until, ~closing)
         .order_by(_INTENT.c.id)
     )
     with transaction(engine) as connection:
-        rows = connection.execute(statement).all()
-    return [
-        OpenIntent(request_id, at, leaf, _body(entry_id, text, leaf)) for entry_id, text, leaf, request_id, at in rows
-    ]
+        return [OpenIntent(*row) for row in connection.execute(statement)]
+
+
+def configured(engine: sa.Engine) -> tuple[str | None, str | None] | None:
+    """Return the digests of catalogue and policy that were recorded last; `None` if none were.
+
+    No body is read, as in `open_intents`.
+
+    Raises:
+        RecordUnavailable: the database cannot be read.
+    """
+    digests = sa.select(ENTRY.c.catalogue_digest, ENTRY.c.policy_digest).where(ENTRY.c.kind == "config")
+    with transaction(engine) as connection:
+        row = connection.execute(digests.order_by(ENTRY.c.at.desc(), ENTRY.c.id.desc()).limit(1)).one_or_none()
+    return None if row is None else (row.catalogue_digest, row.policy_digest)
+
+
+def configuration(engine: sa.Engine, at: datetime | None = None) -> JsonObject | None:
+    """Return the last `config` record, or the last one at a time; `None` if there is none.
+
+    Raises:
+        RecordUnavailable: the database cannot be read.
+        RecordAltered: the body is not what its hash says.
+    """
+    statement = sa.select(ENTRY.c.id, ENTRY.c.body, ENTRY.c.leaf_hash).where(ENTRY.c.kind == "config")
+    if at is not None:
+        statement = statement.where(ENTRY.c.at <= at)
+    newest = statement.order_by(ENTRY.c.at.desc(), ENTRY.c.id.desc()).limit(1)
+    with transaction(engine) as connection:
+        row = connection.execute(newest).one_or_none()
+    return None if row is None else _body(*row)
+
+
+def _requests(filters: Filters) -> sa.Select[*tuple[object, ...]]:
+    names = [field.name for field in fields(RequestRow)]
+    return (
+        sa.select(*(_column(name).label(name) for name in names))
+        .select_from(_INTENT.outerjoin(_OUTCOME, _OUTCOME.c.id == _first_outcome()))
+        .where(_is_intent(), *_conditions(filters))
+    )
 
 
 def _column(name: str) -> sa.ColumnElement[object]:

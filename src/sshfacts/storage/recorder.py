@@ -2,14 +2,12 @@
 
 import asyncio
 import logging
-import os
-import platform
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import sqlalchemy as sa
 
-from sshfacts.storage.chain import Entry
+from sshfacts.storage.chain import Entry, Row, this_process
 from sshfacts.storage.engine import open_for_writing, prepare
 from sshfacts.storage.late import LateOutcomes
 from sshfacts.storage.unavailable import RecordUnavailable
@@ -57,6 +55,11 @@ class Recorder:
         self._reopening: asyncio.Task[None] | None = None
 
     @property
+    def engine(self) -> sa.Engine:
+        """The engine that records are written with; state that belongs to them stands in the same database."""
+        return self._engine
+
+    @property
     def available(self) -> bool:
         """Whether records are taken now; the service is not ready while they are not."""
         return self._writer is not None
@@ -69,17 +72,20 @@ class Recorder:
         """
         self._writer = await self._new_writer({})
 
-    async def append(self, body: JsonObject) -> bytes:
+    async def append(self, body: JsonObject, copies: Sequence[Row] = ()) -> bytes:
         """Make one record durable and return its leaf hash.
 
         Cancelling the caller does not take the record back: it is in the chain as soon as this is awaited.
+
+        Args:
+            copies: rows of `audit_raw` that the body refers to; they are durable with it, or not at all.
 
         Raises:
             RecordUnavailable: it is not known to be durable; nothing that depends on it may happen.
             ValueError: `body` is no record, which is a fault of the program.
         """
         try:
-            entry, waiter = self._submit(self._require_writer(), body)
+            entry, waiter = self._submit(self._require_writer(), body, copies)
         except RecordUnavailable:
             self._late.keep(body)
             raise
@@ -117,15 +123,17 @@ class Recorder:
 
         writer = Writer(self._engine, settle, patience=self._patience, batch=self._batch)
         try:
-            _, waiter = self._submit(writer, {**self._info, "kind": "writer_start", **_process(), **more})
+            _, waiter = self._submit(writer, {**self._info, "kind": "writer_start", **this_process(), **more})
             await self._settled(waiter)
         except BaseException:  # A cancelled opening, too, must not leave a thread behind.
             await asyncio.to_thread(writer.close)
             raise
         return writer
 
-    def _submit(self, writer: Writer, body: JsonObject) -> tuple[Entry, asyncio.Future[str | None]]:
-        entry = writer.submit(body)
+    def _submit(
+        self, writer: Writer, body: JsonObject, copies: Sequence[Row] = ()
+    ) -> tuple[Entry, asyncio.Future[str | None]]:
+        entry = writer.submit(body, copies)
         waiter: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._waiters[entry.leaf_hash] = waiter
         return entry, waiter
@@ -208,7 +216,3 @@ async def open_recorder(
 def _answer(waiter: asyncio.Future[str | None], reason: str | None) -> None:
     if not waiter.done():  # its caller may have been cancelled, or have been told that nothing answers
         waiter.set_result(reason)
-
-
-def _process() -> JsonObject:
-    return {"pid": os.getpid(), "machine": platform.node()}

@@ -2,7 +2,11 @@
 
 `audit_entry` holds every record. Its `body` is the text that is hashed; every other column is a
 projection of the body (`storage.projection`) for queries, and proves nothing by itself.
-`token` holds hashes of callers' tokens, so that a revocation acts at once on all replicas.
+`audit_leaf`, `audit_tile` and `audit_checkpoint` are the signed tree over all records; `audit_raw` holds encrypted
+copies of outputs, and is the one table of the record from which rows go, when their time is over.
+`token` holds hashes of the tokens of callers and people; `approval` what agents ask people for and what became of
+it; `pause` what people stopped. These three are state, so that a change acts at once on all replicas; how it came
+to be is told by records, which are written in the same transactions (`storage.ledger`).
 """
 
 from datetime import UTC, datetime
@@ -15,6 +19,7 @@ METADATA = sa.MetaData(
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
         "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
     }
 )
@@ -88,19 +93,120 @@ ENTRY = sa.Table(
     sa.Column("stderr_bytes", sa.BigInteger),
     sa.Column("stderr_sha256", sa.Text),
     sa.Column("facts_sha256", sa.Text),
+    # These two let a role that may not read bodies close the intents of calls that were cut off, and see whether
+    # what a site allows is what was recorded last.
+    sa.Column("deadline_at", Instant),
+    sa.Column("policy_digest", sa.Text),
     sa.UniqueConstraint("writer_id", "seq"),
     sa.CheckConstraint("seq >= 0", name="seq_not_negative"),
+)
+
+LEAF = sa.Table(
+    "audit_leaf",
+    METADATA,
+    # The order of all records, given by the sealer: dense from 0. Two sealers cannot both give one place.
+    sa.Column("leaf_index", _ROW_ID, primary_key=True, autoincrement=False),
+    sa.Column("entry_id", sa.BigInteger, sa.ForeignKey(ENTRY.c.id), nullable=False, unique=True),
+    sa.Column("leaf_hash", sa.LargeBinary(32), nullable=False),
+)
+
+TILE = sa.Table(
+    "audit_tile",
+    METADATA,
+    # Full tiles of the Merkle tree only, 256 hashes wide (C2SP tlog-tiles).
+    sa.Column("level", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("idx", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("hashes", sa.LargeBinary(256 * 32), nullable=False),
+)
+
+CHECKPOINT = sa.Table(
+    "audit_checkpoint",
+    METADATA,
+    sa.Column("tree_size", _ROW_ID, primary_key=True, autoincrement=False),
+    sa.Column("root_hash", sa.LargeBinary(32), nullable=False),
+    # The signed text (C2SP tlog-checkpoint). It holds no time, so `at` is a convenience and proves nothing.
+    sa.Column("note", sa.Text, nullable=False),
+    sa.Column("at", Instant, nullable=False),
+)
+
+RAW = sa.Table(
+    "audit_raw",
+    METADATA,
+    sa.Column("blob_id", sa.Text, primary_key=True),
+    sa.Column("request_id", sa.Text, nullable=False, index=True),
+    # stdout, stderr or facts
+    sa.Column("stream", sa.Text, nullable=False),
+    sa.Column("retain_until", Instant, nullable=False, index=True),
+    # Name of the key that wraps this copy's own key.
+    sa.Column("kek_id", sa.Text, nullable=False, index=True),
+    sa.Column("wrapped_dek", sa.LargeBinary, nullable=False),
+    sa.Column("nonce", sa.LargeBinary(12), nullable=False),
+    sa.Column("ciphertext", sa.LargeBinary, nullable=False),
 )
 
 TOKEN = sa.Table(
     "token",
     METADATA,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("caller", sa.Text, nullable=False),
+    # A caller and a person may have the same name, and are not the same for that.
+    sa.Column("caller", sa.Text),
+    sa.Column("person", sa.Text),
     sa.Column("secret_sha256", sa.LargeBinary(32), nullable=False),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("revoked_at", Instant),
+    sa.CheckConstraint("(caller IS NULL) <> (person IS NULL)", name="one_holder"),
 )
+
+APPROVAL = sa.Table(
+    "approval",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    # SHA-256 (hex) over everything that the approval is bound to.
+    sa.Column("binding", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("caller", sa.Text, nullable=False),
+    sa.Column("principal", sa.Text),
+    sa.Column("operation", sa.Text, nullable=False),
+    sa.Column("host", sa.Text, nullable=False),
+    sa.Column("arguments", sa.Text, nullable=False),
+    sa.Column("command", sa.Text, nullable=False),
+    sa.Column("effect", sa.Text, nullable=False),
+    sa.Column("catalogue_digest", sa.Text, nullable=False),
+    sa.Column("operation_digest", sa.Text, nullable=False),
+    # The request that asked first.
+    sa.Column("request_id", sa.Text, nullable=False),
+    sa.Column("asked_at", Instant, nullable=False),
+    # Until when a person may decide, then until when the grant may be used.
+    sa.Column("expires_at", Instant, nullable=False),
+    sa.Column("approver", sa.Text),
+    sa.Column("decided_at", Instant),
+    # The request that used it.
+    sa.Column("consumed_by", sa.Text),
+    sa.CheckConstraint("state IN ('asked', 'granted', 'refused', 'expired', 'consumed')", name="state"),
+)
+_IS_OPEN = APPROVAL.c.state.in_(["asked", "granted"])
+# One open approval for one call, however many replicas are asked at once.
+sa.Index("uq_approval_open", APPROVAL.c.binding, unique=True, sqlite_where=_IS_OPEN, postgresql_where=_IS_OPEN)
+sa.Index("ix_approval_binding", APPROVAL.c.binding, APPROVAL.c.asked_at)
+sa.Index("ix_approval_caller", APPROVAL.c.caller, APPROVAL.c.state)
+
+PAUSE = sa.Table(
+    "pause",
+    METADATA,
+    sa.Column("id", sa.Text, primary_key=True),
+    # What is paused: calls that match every one of the three that is given.
+    sa.Column("operation", sa.Text),
+    sa.Column("host", sa.Text),
+    sa.Column("caller", sa.Text),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("paused_by", sa.Text, nullable=False),
+    sa.Column("paused_at", Instant, nullable=False),
+    sa.Column("resumed_by", sa.Text),
+    sa.Column("resumed_at", Instant),
+)
+_IS_PAUSED = PAUSE.c.resumed_at.is_(None)
+# Looked at by each call, so that it stays as small as what is paused now.
+sa.Index("ix_pause_active", PAUSE.c.paused_at, sqlite_where=_IS_PAUSED, postgresql_where=_IS_PAUSED)
 
 
 def _index(name: str, *columns: sa.ColumnElement[object], where: sa.ColumnElement[bool] | None = None) -> sa.Index:
@@ -122,3 +228,4 @@ _index("approver", ENTRY.c.approver, ENTRY.c.at, where=ENTRY.c.approver.is_not(N
 _index("failed", ENTRY.c.code, ENTRY.c.at, where=sa.and_(_IS_OUTCOME, ENTRY.c.code != "success"))
 _index("key_fingerprint", ENTRY.c.key_fingerprint, ENTRY.c.at, where=_IS_OUTCOME)
 _index("stdout_sha256", ENTRY.c.stdout_sha256, where=_IS_OUTCOME)
+_index("config", ENTRY.c.at, where=ENTRY.c.kind == "config")

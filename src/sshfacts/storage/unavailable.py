@@ -24,6 +24,9 @@ class RecordAltered(SshfactsError):
     """A stored record is not what was written; the text says which entry and how that shows."""
 
 
+NO_SERVER = "there is no connection to the database server"
+"""Why nothing can be read or written while the server cannot be reached, or turns this login away."""
+
 DATABASE_ERRORS = (SQLAlchemyError, sqlite3.Error, OSError)
 """What a statement can raise, from the toolkit, from the driver in a hook, or from the file system."""
 
@@ -34,6 +37,8 @@ def reason_of(error: Exception) -> str:
     Messages of drivers and of SQLAlchemy quote statements, parameters and key values, so only the
     driver's symbolic code is taken: SQLite's name, PostgreSQL's SQLSTATE, or `errno`'s name.
     """
+    if isinstance(error, RecordUnavailable):
+        return error.reason
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     if isinstance(cause, OSError) and cause.errno is not None:
         return errno.errorcode.get(cause.errno, type(cause).__name__)
@@ -41,4 +46,6 @@ def reason_of(error: Exception) -> str:
         code = getattr(cause, attribute, None)
         if isinstance(code, str):
             return code
+    if hasattr(cause, "sqlstate"):  # PostgreSQL's driver, and no word from the server: there is no connection to it
+        return NO_SERVER
     return type(cause).__name__

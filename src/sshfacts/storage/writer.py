@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 import sqlalchemy as sa
 
-from sshfacts.storage.chain import Chain, Entry
+from sshfacts.limits import MIB
+from sshfacts.storage.chain import Chain, Entry, Row
 from sshfacts.storage.insertion import Insertion
-from sshfacts.storage.tables import ENTRY
+from sshfacts.storage.tables import ENTRY, RAW
 from sshfacts.storage.unavailable import DATABASE_ERRORS, RecordUnavailable, reason_of
 from sshfacts.values import JsonObject
 
@@ -20,6 +21,9 @@ RETRY_SECONDS = 5.0
 
 BATCH = 256
 """Rows in one commit, at most."""
+
+COPIED_BYTES = 8 * MIB
+"""Raw copies in one commit; the record that reaches it ends its batch, which so stays within a statement's time."""
 
 QUEUE = 10_000
 """Rows that may wait. Over it the database is slower than the calls, and new calls are refused."""
@@ -51,6 +55,7 @@ class Writer:
     ) -> None:
         self._engine = engine
         self._insertion = Insertion(engine.dialect)
+        self._copying = Insertion(engine.dialect, RAW)
         self._settle = settle
         self._patience = patience
         self._batch = batch
@@ -69,8 +74,8 @@ class Writer:
         """The identity of this writer and its chain."""
         return self._chain.writer
 
-    def submit(self, body: JsonObject) -> Entry:
-        """Link `body` into the chain and queue it; `settle` tells what becomes of it.
+    def submit(self, body: JsonObject, copies: Sequence[Row] = ()) -> Entry:
+        """Link `body` into the chain and queue it with its raw copies; `settle` tells what becomes of them.
 
         Raises:
             ValueError: the body is no record; nothing is queued.
@@ -84,7 +89,7 @@ class Writer:
             # The outcome of a call that ran is never turned away; the calls in flight bound how many come.
             if len(self._waiting) >= QUEUE and body.get("kind") != "outcome":
                 raise RecordUnavailable("too many records wait for the database")
-            entry = self._chain.link(body)
+            entry = self._chain.link(body, copies)
             self._waiting.append(entry)
             self._changed.notify()
             return entry
@@ -110,7 +115,12 @@ class Writer:
         """Wait for rows and return the next batch; empty when closing and nothing waits."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing)
-            return [self._waiting.popleft() for _ in range(min(len(self._waiting), self._batch))]
+            batch: list[Entry] = []
+            copied = 0
+            while self._waiting and len(batch) < self._batch and copied < COPIED_BYTES:
+                batch.append(self._waiting.popleft())
+                copied += batch[-1].copied_bytes
+            return batch
 
     def _give_up(self, entries: list[Entry], reason: str) -> list[Entry]:
         with self._changed:
@@ -145,15 +155,21 @@ class Writer:
     def _commit(self, entries: Sequence[Entry], *, doubtful: bool) -> None:
         if self._connection is None:
             self._connection = self._engine.connect()
-        with self._connection.begin():
-            if doubtful and last_seq(self._connection, self.id) >= entries[-1].seq:
-                return
+        # No context manager: rolling back over a broken connection would hide why it broke. What fails here is
+        # followed by the end of the connection, and that rolls back as well.
+        transaction = self._connection.begin()
+        if not doubtful or last_seq(self._connection, self.id) < entries[-1].seq:
             self._insertion.execute(self._connection, [entry.row for entry in entries])
+            if copies := [copy for entry in entries for copy in entry.copies]:
+                self._copying.execute(self._connection, copies)
+        transaction.commit()
 
     def _disconnect(self) -> None:
+        """End the connection, which is broken or no longer needed; the next commit opens another."""
         if self._connection is None:
             return
-        with suppress(*DATABASE_ERRORS):  # it is broken or no longer needed; the next commit opens another
+        with suppress(*DATABASE_ERRORS):
+            self._connection.invalidate()
             self._connection.close()
         self._connection = None
 

@@ -23,7 +23,7 @@ ACKNOWLEDGED = 300
 def kill_while_appending(database: Path, children: int) -> set[str]:
     """Let services record calls, kill each with SIGKILL, and return the hashes that they acknowledged."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-m", "tests.support.appending", str(database)]
+    command = [sys.executable, "-m", "tests.support.appending", url_of(database)]
     services = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(children)]
     acknowledged: list[str] = []
     for service in services:

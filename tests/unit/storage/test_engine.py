@@ -110,7 +110,6 @@ def test_a_file_that_was_replaced_is_not_written(prepared: sa.Engine, database: 
         "sqlite:///audit.db?mode=ro",
         "sqlite:///file:audit.db?mode=rwc&uri=true",
         "sqlite+aiosqlite:///audit.db",
-        "postgresql://localhost/audit",
         "audit.db",
         "",
     ],

@@ -74,4 +74,4 @@ async def test_an_outcome_after_all_is_taken(reader: sa.Engine, recorder: Record
 
 
 def test_an_intent_without_a_deadline_has_the_longest_one():
-    assert deadline(OpenIntent("req.x", TEN, bytes(32), {})) == TEN + timedelta(seconds=SECONDS + 1)
+    assert deadline(OpenIntent("req.x", TEN, bytes(32), None)) == TEN + timedelta(seconds=SECONDS + 1)

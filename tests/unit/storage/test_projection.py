@@ -1,5 +1,5 @@
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 import pytest
@@ -37,6 +37,7 @@ def test_an_intent_fills_what_was_known_before_the_run():
         "catalogue_digest": SHA256,
         "operation_digest": SHA256,
         "service_version": "0.1.0",
+        "deadline_at": AT + timedelta(seconds=11),
     }
 
 
@@ -91,6 +92,9 @@ def test_a_member_of_an_enum_is_its_plain_value():
         intent(at="yesterday, hunter2"),
         intent(at="2026-11-30T10:00:00"),
         intent(command=7),
+        intent(deadline_at="2026-11-30"),
+        intent(caller="hunter2" * 200),
+        intent(host="\u1e9e" * 400),
         outcome(bytes(32), code=None),
         outcome(bytes(32), exit_status="0"),
         outcome(bytes(32), exit_status=True),

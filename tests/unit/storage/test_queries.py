@@ -122,7 +122,7 @@ def test_a_story_is_every_record_of_one_request_in_order(reader: sa.Engine):
 def test_only_requests_that_were_to_run_are_open(reader: sa.Engine):
     found = open_intents(reader, TEN, TEN + timedelta(hours=1))
     assert [one.request_id for one in found] == ["req.cut_off"]
-    assert found[0].body["request_id"] == "req.cut_off"
+    assert found[0].deadline_at == TEN + timedelta(seconds=11)
     assert open_intents(reader, TEN, TEN + timedelta(minutes=5)) == []
 
 

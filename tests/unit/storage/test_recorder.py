@@ -7,9 +7,9 @@ import pytest
 
 from sshfacts.storage.canonical import CanonicalError
 from sshfacts.storage.chain import Entry
-from sshfacts.storage.engine import BUSY_SECONDS
 from sshfacts.storage.projection import BodyError
 from sshfacts.storage.recorder import RecordUnavailable, open_recorder
+from sshfacts.storage.sqlite import BUSY_SECONDS
 from sshfacts.storage.writer import RETRY_SECONDS, Writer
 from tests.support.records import intent, kinds, outcome, refused, stored, url_of
 

@@ -9,7 +9,7 @@ from time import monotonic
 
 import pytest
 
-from sshfacts.storage import engine as engine_module
+from sshfacts.storage import sqlite
 from sshfacts.storage.chain import Entry
 from sshfacts.storage.recorder import Recorder, RecordUnavailable, open_recorder
 from sshfacts.storage.writer import Writer
@@ -20,7 +20,7 @@ PATIENCE = 0.2
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine_module, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     monkeypatch.setattr("sshfacts.storage.recorder.REOPEN_SECONDS", 0.05)
 
 
@@ -132,6 +132,15 @@ async def test_closing_while_it_is_away_says_what_is_lost(
     await recorder.close()
     assert "1 outcomes were not recorded" in caplog.text
     assert "insert" not in caplog.text.lower()
+
+
+async def test_a_database_that_drops_rows_in_silence_is_not_believed(recorder: Recorder, database: Path):
+    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+        connection.execute("CREATE TRIGGER swallow BEFORE INSERT ON audit_entry BEGIN SELECT RAISE(IGNORE); END")
+        with pytest.raises(RecordUnavailable, match="drops rows"):
+            await recorder.append(intent())
+        connection.execute("DROP TRIGGER swallow")
+    await until_available(recorder)
 
 
 @pytest.fixture

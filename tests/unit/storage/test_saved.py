@@ -10,6 +10,7 @@ from sshfacts.errors import UsageError
 from sshfacts.storage.engine import open_for_reading
 from sshfacts.storage.recorder import open_recorder
 from sshfacts.storage.saved import Answer, Kind, SavedQuery, read_query, run, saved_queries
+from sshfacts.values import JsonObject
 from tests.support.records import SHA256, intent, outcome, refused, url_of
 
 QUERIES = saved_queries()
@@ -29,9 +30,10 @@ ARGUMENTS = {
     "who_saw_output": {"stdout_sha256": SHA256},
     "calls_per_caller": PERIOD,
     "services": {"since": "2026-01-01", "until": "2100-01-01"},
+    "raw_reads": PERIOD,
 }
 REQUESTS = {
-    "request": ["req.failed"] * 2,
+    "request": ["req.failed"] * 3,
     "calls_of_caller": ["req.failed", "req.denied", "req.cut_off", "req.approved"],
     "calls_on_host": ["req.failed", "req.denied", "req.cut_off", "req.approved"],
     "calls_of_operation": ["req.failed", "req.denied", "req.cut_off", "req.approved"],
@@ -41,6 +43,7 @@ REQUESTS = {
     "approvals": ["req.approved"],
     "uses_of_key": ["req.failed", "req.approved"],
     "who_saw_output": ["req.failed", "req.approved"],
+    "raw_reads": ["req.failed"],
 }
 
 
@@ -56,6 +59,8 @@ async def record_calls(database: Path) -> None:
         await recorder.append(intent("req.cut_off", at=minute(3)))
         leaf = await recorder.append(intent("req.approved", at=minute(4), approver="berta"))
         await recorder.append(outcome(leaf, "req.approved", at=minute(5)))
+        reading: JsonObject = {"kind": "raw_read", "request_id": "req.failed", "reason": "read", "at": minute(6)}
+        await recorder.append(reading)
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,18 @@
 import re
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
 from sshfacts.storage import tokens
-from sshfacts.storage.engine import open_for_reading, open_for_writing, prepare
+from sshfacts.storage.engine import open_for_reading, open_for_writing, prepare, transaction
+from sshfacts.storage.ledger import Actor
+from sshfacts.storage.tables import TOKEN
 from sshfacts.storage.unavailable import RecordUnavailable
-from tests.support.records import url_of
+from tests.support.records import stored, url_of
 
 
 @pytest.fixture
@@ -88,6 +91,57 @@ def test_revoking_one_token_leaves_the_others(writing: sa.Engine):
     kept, gone = tokens.add(writing, "helper"), tokens.add(writing, "helper")
     tokens.revoke(writing, id_of(gone))
     assert tokens.find(writing, kept) is not None
+
+
+def test_a_token_of_a_person_is_no_callers(writing: sa.Engine, reading: sa.Engine):
+    found = tokens.find(reading, tokens.add_for_person(writing, "ada"))
+    assert found is not None
+    assert (found.caller, found.person) == (None, "ada")
+
+
+def test_a_token_belongs_to_a_caller_or_to_a_person(writing: sa.Engine):
+    for holder in ({"caller": "a", "person": "a"}, {"caller": None, "person": None}):
+        row = {"id": "x", "secret_sha256": bytes(32), "created_at": datetime.now(UTC), **holder}
+        with pytest.raises(RecordUnavailable, match="CHECK"), transaction(writing) as connection:
+            connection.execute(sa.insert(TOKEN), [row])
+
+
+@pytest.mark.parametrize("add", [tokens.add, tokens.add_for_person])
+def test_rotating_gives_the_same_holder_another_token(writing: sa.Engine, reading: sa.Engine, add):
+    old = add(writing, "ada")
+    before = tokens.find(reading, old)
+    new = tokens.rotate(writing, id_of(old))
+    assert new is not None
+    after = tokens.find(reading, new)
+    assert tokens.find(reading, old) is None
+    assert before is not None
+    assert after is not None
+    assert (after.caller, after.person) == (before.caller, before.person)
+
+
+def test_a_revoked_token_is_not_rotated(writing: sa.Engine):
+    text = tokens.add(writing, "helper")
+    tokens.revoke(writing, id_of(text))
+    assert tokens.rotate(writing, id_of(text)) is None
+    assert len(tokens.all_tokens(writing)) == 1
+
+
+def test_each_change_is_on_record_with_who_made_it(writing: sa.Engine, database: Path):
+    by = Actor("olga", "cli.tokens", "someone")
+    text = tokens.add(writing, "helper", by)
+    other = tokens.rotate(writing, id_of(text), by)
+    assert other is not None
+    tokens.revoke(writing, id_of(other))
+    bodies = [body for body in stored(database) if body["kind"] == "token"]
+    assert [(body["reason"], body["token"]) for body in bodies] == [
+        ("added", id_of(text)),
+        ("revoked", id_of(text)),
+        ("added", id_of(other)),
+        ("revoked", id_of(other)),
+    ]
+    assert [body["person"] for body in bodies] == ["olga", "olga", "olga", None]
+    assert {(body["caller"], body["holder"]) for body in bodies} == {("helper", "helper")}
+    assert not any(part in str(bodies) for part in (text, other, text.split("_")[2]))
 
 
 def test_tokens_are_listed_without_their_hashes(writing: sa.Engine, reading: sa.Engine):

@@ -111,7 +111,7 @@ def another_database(database: Path) -> None:
         (missing_folder, "ENOENT"),
         (folder_of_that_name, "SQLITE_CANTOPEN"),
         (no_database, "SQLITE_NOTADB"),
-        (another_database, "guards"),
+        (another_database, "none of sshfacts"),
     ],
 )
 async def test_what_is_no_database_of_ours(database: Path, spoil: Callable[[Path], None], reason: str):
