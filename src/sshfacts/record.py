@@ -5,21 +5,22 @@ Bodies hold integers, text, booleans, lists and objects only, since they are has
 operators.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import TypeAlias
 
-from sshfacts.commands.operation import Operation
+from sshfacts.commands.operation import Operation, Raw
 from sshfacts.commands.settings import CallerSettings
 from sshfacts.commands.site import Site
-from sshfacts.errors import Refusal
+from sshfacts.errors import Code, Refusal
 from sshfacts.limits import STDERR_KEPT
 from sshfacts.permission.admission import Admission
 from sshfacts.permission.decision import Decision
 from sshfacts.permission.request import Request
 from sshfacts.ssh.evidence import Evidence
 from sshfacts.storage.canonical import clean, timestamp
+from sshfacts.storage.vault import Reference
 from sshfacts.values import JsonObject, JsonValue
 
 
@@ -97,7 +98,7 @@ def intent(asked: Asked, site: Site, decision: Decision, admitted: Admission | R
         "arguments": dict(asked.request.arguments) if decision.terms.arguments_valid else {},
         "decision": decision.as_json(),
         "reason": decision.reason,
-        "approver": None,
+        "approver": decision.approver,
         "command": admission.command if admission else None,
         "deadline_at": _time(at + _longest(admission.operation)) if admission else None,
         "catalogue_digest": site.digest,
@@ -124,10 +125,36 @@ def started(asked: Asked, intent_hash: bytes, at: datetime) -> JsonObject:
     }
 
 
-def outcome(
-    asked: Asked, intent_hash: bytes, evidence: Evidence, end: End, at: datetime, duration_us: int
-) -> JsonObject:
+@dataclass(slots=True)
+class Ran:
+    """What is known of the run of one call; filled while it goes on, and readable whatever ends it."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    judged_at: datetime | None = None
+    """The moment of answering, at which freshness was judged; `None` if the output never was."""
+    raw: Reference | None = None
+    """The encrypted copy of stdout, if one is kept."""
+    raw_left_out: str | None = None
+    """Why none is kept although one should be."""
+
+
+def days_kept(end: End, raw: Raw) -> int:
+    """Return for how many days the output of a run is kept, by how its call ended.
+
+    Output of a call that was cancelled was judged by nobody, and may be cut anywhere.
+    """
+    match end:
+        case Refusal():
+            return raw.keep if end.code is Code.NOT_FOUND else raw.keep_refused
+        case Succeeded():
+            return raw.keep
+        case Cancelled():
+            return 0
+
+
+def outcome(asked: Asked, intent_hash: bytes, ran: Ran, end: End, at: datetime, duration_us: int) -> JsonObject:
     """Return the body of the second record: how the call ended, and what was seen of the run."""
+    copies: list[JsonValue] = [] if ran.raw is None else [ran.raw.as_json()]
     return {
         "v": 1,
         "kind": "outcome",
@@ -135,9 +162,12 @@ def outcome(
         "request_id": asked.request_id,
         "intent": intent_hash.hex(),
         **_code(end),
-        **_seen(evidence),
+        **_seen(ran.evidence),
+        "judged_at": _time(ran.judged_at),
         "duration_us": duration_us,
         "facts_sha256": end.facts_sha256 if isinstance(end, Succeeded) else None,
+        "raw": copies,
+        "raw_left_out": ran.raw_left_out,
     }
 
 

@@ -64,23 +64,50 @@ facts:
 RESTART = UNIT.replace("State of one unit", "Restart one unit").replace("effect: read", "effect: change")
 """The same as a change; so a person must approve it."""
 
+BACKUP = """\
+version: 1
+title: State of one backup job
+use_when: You must know whether a backup has just been made.
+owner: platform-team
+effect: read
+grants: [unit.read]
+hosts: [linux]
+arguments:
+  job:
+    description: Name of the job
+    schema: {type: string, maxLength: 40, pattern: '^[a-z][a-z0-9-]{0,30}$'}
+    examples: {good: [nightly], bad: ["--all", "a b"]}
+run:
+  argv: [print-backup, "{job}"]
+  exit: {0: document, 4: not_found}
+  seconds: 5
+output:
+  format: json
+  bytes: 4KiB
+  empty: reject
+  document: backup/document.v1
+checks:
+  - {name: asked_job, kind: binding, rule: document.job == arguments.job}
+  - {name: asked_host, kind: binding, rule: document.host == host}
+  - {name: not_too_old, kind: freshness, rule: 'now - timestamp(document.at) <= duration("300s")'}
+  - {name: clocks_agree, kind: freshness, rule: 'timestamp(document.at) - now <= duration("5s")'}
+  - {name: copied_within_files, kind: consistency, rule: document.copied <= document.files}
+not_found: document.state == "unknown"
+facts:
+  contract: backup/facts.v1
+  select: >-
+    {job: document.job, state: document.state, made_at: document.at, note: document.note,
+     free_bytes: one(document.volumes, 'name', 'backup').free_bytes}
+"""
+"""Tied to the question by two bindings, and to the clock from both sides: a window, and a bound on its skew."""
+
 _NAME = {"type": "string", "maxLength": 60, "pattern": "^[A-Za-z0-9/._-]{1,60}$"}
 _SIZE = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
-_MOUNTS = {
-    "type": "array",
-    "maxItems": 100,
-    "items": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["path", "free_bytes"],
-        "properties": {"path": _NAME, "free_bytes": _SIZE},
-    },
-}
+_TIME = {"type": "string", "format": "date-time"}
 
 
-def _closed(**properties: object) -> dict[str, object]:
+def _object(**properties: object) -> dict[str, object]:
     return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         "additionalProperties": False,
         "required": list(properties),
@@ -88,11 +115,35 @@ def _closed(**properties: object) -> dict[str, object]:
     }
 
 
+def _closed(**properties: object) -> dict[str, object]:
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_object(**properties)}
+
+
+_MOUNTS = {"type": "array", "maxItems": 100, "items": _object(path=_NAME, free_bytes=_SIZE)}
+
+
 CONTRACTS: dict[str, dict[str, object]] = {
     "disk/document.v1": _closed(mounts=_MOUNTS),
     "disk/facts.v1": _closed(mounts=_MOUNTS),
     "unit/document.v1": _closed(Id=_NAME, State=_NAME),
     "unit/facts.v1": _closed(unit=_NAME, state=_NAME),
+    "backup/document.v1": _closed(
+        host=_NAME,
+        job=_NAME,
+        at=_TIME,
+        state=_NAME,
+        files=_SIZE,
+        copied=_SIZE,
+        note={"type": "string", "maxLength": 200},
+        volumes={"type": "array", "maxItems": 8, "uniqueItems": True, "items": _object(name=_NAME, free_bytes=_SIZE)},
+    ),
+    "backup/facts.v1": _closed(
+        job=_NAME,
+        state=_NAME,
+        made_at=_TIME,
+        note={"type": "string", "maxLength": 80, "x-untrusted-text": True},
+        free_bytes=_SIZE,
+    ),
 }
 
 SETTINGS = """\
@@ -122,7 +173,14 @@ principal = "anna"
 [callers.guest]
 grants = []
 host_groups = ["linux"]
+[people.anna]
+roles = ["approver", "operator"]
+[people.grace]
+roles = ["approver"]
+[people.olga]
+roles = ["operator"]
 """
+"""Anna is the principal of the agent, so she approves nothing of it; Grace does, and Olga may not."""
 
 
 @dataclass

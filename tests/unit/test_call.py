@@ -236,8 +236,9 @@ async def test_a_change_asks_a_person_and_is_not_run(site, recorder, url):
     assert envelope["error"]["code"] == "APPROVAL_REQUIRED"
     assert envelope["error"]["approval_id"].startswith("apr.")
     assert transport.commands == []
-    [intent] = records_of(url, envelope)
-    assert intent["decision"]["approval"] == envelope["error"]["approval_id"]
+    asked, intent = records_of(url, envelope)
+    assert (asked["kind"], asked["reason"]) == ("approval", "asked")
+    assert asked["approval"] == intent["decision"]["approval"] == envelope["error"]["approval_id"]
 
 
 CHANGE = SiteFiles(Path()).operations["restart"].replace("effect: change", "effect: change\ndecision: allow")
@@ -257,3 +258,56 @@ async def test_a_read_that_was_lost_may_be_repeated(site, recorder):
     envelope = await call(site, recorder, CannedTransport(GOOD, error=Refusal("ssh.lost")))
 
     assert envelope["error"] == {"code": "UPSTREAM_UNAVAILABLE", "retryable": True}
+
+
+ADAPTED = SiteFiles(Path()).operations["disk"].replace("format: json", "format: {adapter: disks}")
+ADAPTER = """\
+def read(stdout):
+    path, free = stdout.decode().split()
+    return {"mounts": [{"path": path, "free_bytes": int(free)}]}
+"""
+
+
+def adapted(folder: Path, code: str = ADAPTER) -> Site:
+    (folder / "adapters").mkdir()
+    (folder / "adapters" / "disks.py").write_text(code)
+    return SiteFiles(folder, operations={"disk": ADAPTED}).load()
+
+
+async def test_an_adapter_reads_off_the_event_loop(tmp_path, recorder):
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.001)
+            ticks += 1
+
+    ticking = asyncio.create_task(tick())
+    envelope = await call(adapted(tmp_path), recorder, CannedTransport(b"/ 1000\n"))
+    ticking.cancel()
+
+    assert envelope["data"]["mounts"] == [{"path": "/", "free_bytes": 1000}]
+    assert ticks > 3
+
+
+async def test_nothing_that_an_adapter_raises_is_told(tmp_path, recorder, url, caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+
+    envelope = await call(adapted(tmp_path), recorder, CannedTransport(b"zz-marker 10 20\n"))
+
+    assert envelope["error"] == {"code": "INVALID_RESPONSE", "retryable": False}
+    outcome = records_of(url, envelope)[-1]
+    assert (outcome["stage"], outcome["detail"]) == ("read", "adapter.failed")
+    assert outcome["where"] == "ValueError at line 2 of the adapter"
+    told = [json.dumps(envelope), json.dumps(records_of(url, envelope)), caplog.text, *capfd.readouterr()]
+    assert [text for text in told if "zz-marker" in text] == []
+
+
+async def test_the_document_of_an_adapter_is_held_to_its_contract(tmp_path, recorder, url):
+    code = ADAPTER.replace('"mounts":', '"extra": 1, "mounts":')
+
+    envelope = await call(adapted(tmp_path, code), recorder, CannedTransport(b"/ 1000\n"))
+
+    assert envelope["error"]["code"] == "INVALID_RESPONSE"
+    assert records_of(url, envelope)[-1]["detail"] == "contract.document"

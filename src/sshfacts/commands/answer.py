@@ -47,19 +47,33 @@ class Intake:
     that prints its usage text and exits with 1 has failed, and not sent an invalid answer.
     """
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, *, keeps: bool = False) -> None:
+        """Prepare for one run.
+
+        Args:
+            keeps: whether the bytes themselves are kept, for a raw copy; never more than the operation's limit.
+        """
         self._output = output
+        self._keeps = keeps
         self.restart()
+
+    @property
+    def captured(self) -> bytes:
+        """The bytes of stdout up to the limit; nothing if they are not kept."""
+        return bytes(self._captured)
 
     def restart(self) -> None:
         """Forget everything: a new attempt begins."""
         self._reader: Reader = open_reader(self._output.format, self._output.limits)
         self._refusal: Refusal | None = None
         self._is_empty = True
+        self._captured = bytearray()
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes; never raises."""
         self._is_empty = self._is_empty and not chunk
+        if self._keeps:
+            self._captured += chunk[: self._output.limits.bytes - len(self._captured)]
         if self._refusal is None:
             try:
                 self._reader.feed(chunk)

@@ -34,7 +34,7 @@ REJECT = "reject"
 
 _LINE = "one line without control characters; start a folded YAML text with '>-'"
 _RULE = Text(1_000)
-_DAYS = Quantity({"d": 1}, 1, 3_650, bare=False)
+_DAYS = Quantity({"d": 1}, 0, 3_650, bare=False)
 _BYTES = Quantity({"KiB": KIB, "MiB": MIB}, 1, CEILINGS.bytes, bare=True)
 
 EXAMPLES = Record(
@@ -210,8 +210,8 @@ RETRY = Record(
 RAW = Record(
     Raw,
     {
-        "keep": Field(_DAYS, "How long accepted output is kept, encrypted, such as 30d; absent: not at all."),
-        "keep_refused": Field(_DAYS, "How long refused output is kept, encrypted."),
+        "keep": Field(_DAYS, "How long accepted output is kept, encrypted, such as 30d; default 0d, not at all."),
+        "keep_refused": Field(_DAYS, "How long refused output is kept, encrypted; default 7d, and 0d is not at all."),
     },
 )
 

@@ -16,7 +16,9 @@ from sshfacts.commands.operation import Effect, Operation, Status
 from sshfacts.commands.source import Source, require_inside
 from sshfacts.commands.yaml_source import read_yaml
 from sshfacts.limits import COMMAND_FILE_BYTES, ReadLimits
-from sshfacts.schemas.envelope import UNKNOWN_TOOL, EnvelopeContract
+from sshfacts.schemas.envelope import HOSTS_TOOL, UNKNOWN_TOOL, EnvelopeContract
+
+_RESERVED = (UNKNOWN_TOOL, HOSTS_TOOL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class Workbench:
 def compile_operation(path: Path, bench: Workbench) -> Operation | None:
     """Return the operation of a command file, or None when the findings say why there is none."""
     before = len(bench.findings)
-    if not names.OPERATION.accepts(path.stem) or path.stem == UNKNOWN_TOOL:
-        fix = f"use {names.OPERATION.form}; {UNKNOWN_TOOL!r} stands for a name that is none"
+    if not names.OPERATION.accepts(path.stem) or path.stem in _RESERVED:
+        fix = f"use {names.OPERATION.form}; the service itself uses {' and '.join(map(repr, _RESERVED))}"
         bench.findings.add("name.pattern", Place(str(path)), f"{path.stem!r} is no name of an operation", fix)
     try:
         require_inside(bench.root, path, bench.findings)
@@ -76,7 +78,7 @@ def _compile(given: CommandFile, source: Source, path: Path, bench: Workbench) -
         arguments=arguments.arguments,
         arguments_contract=arguments.contract,
         run=run,
-        output=answers.compile_output(given.output, limits, document, source, findings),
+        output=answers.compile_output(given.output, limits, document, adapter, source, findings),
         not_found=not_found,
         checks=checks,
         unbound_because=given.unbound_because,

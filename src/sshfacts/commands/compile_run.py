@@ -43,7 +43,8 @@ def compile_run(given: RunFile, arguments: Mapping[str, ArgumentFile], source: S
         findings.add(
             "env.reserved", source.place(("run", "env", name), key=True), f"{name} is set by the engine", "leave it out"
         )
-    longest = {f"{{{name}}}": "a" * _longest(argument.schema) for name, argument in arguments.items()}
+    # A first `=` makes quotes necessary, and so the longest text.
+    longest = {f"{{{name}}}": "=".ljust(_longest(argument.schema), "a") for name, argument in arguments.items()}
     if len(command_text(run, [longest.get(word, word) for word in run.argv])) > COMMAND_BYTES:
         place = source.place(("run", "argv"), key=True)
         findings.add(

@@ -7,7 +7,7 @@ login's settings. `timeout` ends the command on the host even when the connectio
 closing a channel ends nothing there. `exec` keeps the login shell from staying in between.
 """
 
-import shlex
+import re
 
 from sshfacts.commands.operation import Operation, Run
 from sshfacts.commands.words import is_word
@@ -16,6 +16,11 @@ from sshfacts.limits import COMMAND_BYTES
 from sshfacts.values import JsonObject, JsonValue
 
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+_BARE = re.compile(r"[A-Za-z0-9_./:@+,-][A-Za-z0-9_./:@%+=,-]*")
+"""What every login shell takes as it stands. A first `=` or `%` is not: `=ls` is a path in zsh, `=1` a folder in tcsh,
+`%self` a number in fish."""
+_NEVER_IN_QUOTES = re.compile(r"([\\'!])")
+"""Within single quotes fish reads a backslash, and tcsh an exclamation mark."""
 
 
 def render(operation: Operation, arguments: JsonObject) -> str:
@@ -48,7 +53,18 @@ def command_text(run: Run, argv: list[str]) -> str:
         *("timeout", "-k", "1", str(run.seconds)),
         *argv,
     ]
-    return " ".join(map(shlex.quote, words))
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """Return printable text as one word for sh, bash, dash, zsh, fish and tcsh alike.
+
+    `shlex.quote` is for POSIX shells alone. Measured for each character at each place of a word.
+    """
+    if _BARE.fullmatch(word):
+        return word
+    parts = filter(None, _NEVER_IN_QUOTES.split(word))
+    return "".join(f"\\{part}" if _NEVER_IN_QUOTES.fullmatch(part) else f"'{part}'" for part in parts) or "''"
 
 
 def _word(name: str, value: JsonValue) -> str:

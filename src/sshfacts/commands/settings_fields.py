@@ -7,7 +7,20 @@ from pathlib import Path
 
 from sshfacts.commands import names
 from sshfacts.commands.records import Built, Field, ListOf, MapOf, Record
-from sshfacts.commands.settings import CallerSettings, Credential, Host, Person, Role
+from sshfacts.commands.settings import (
+    ApprovalSettings,
+    AuditSettings,
+    CallerSettings,
+    Credential,
+    Host,
+    Person,
+    RawSettings,
+    Role,
+)
+from sshfacts.commands.settings_audit import AUDIT
+from sshfacts.commands.settings_database import DATABASE, DatabaseFile
+from sshfacts.commands.settings_doors import OIDC, OIDC_SUBJECT, SERVICE, OidcFile, ServiceFile
+from sshfacts.commands.settings_raw import RAW
 from sshfacts.commands.shapes import Choice, FormatVersion, Integer, Quantity, Text
 from sshfacts.limits import CEILINGS, KIB, MIB, ReadLimits
 
@@ -28,26 +41,16 @@ _MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceFile:
-    """The table `[service]`."""
-
-    name: str = "sshfacts"
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseFile:
-    """The table `[database]`."""
-
-    url: str = "sqlite:///audit.db"
-
-
-@dataclass(frozen=True, slots=True)
 class SettingsFile:
     """`sshfacts.toml`, each field in itself correct."""
 
     version: int
     service: ServiceFile = field(default_factory=ServiceFile)
     database: DatabaseFile = field(default_factory=DatabaseFile)
+    oidc: OidcFile | None = None
+    audit: AuditSettings | None = None
+    approvals: ApprovalSettings = field(default_factory=ApprovalSettings)
+    raw: RawSettings = field(default_factory=RawSettings)
     limits: ReadLimits = CEILINGS
     hosts: Mapping[str, Host] = field(default_factory=dict)
     credentials: Mapping[str, Credential] = field(default_factory=dict)
@@ -55,15 +58,13 @@ class SettingsFile:
     people: Mapping[str, Person] = field(default_factory=dict)
 
 
-SERVICE = Record(ServiceFile, {"name": Field(names.LABEL.text(), "How the service names itself to agents.")})
+_DURATION = Quantity({"m": 60, "h": 3_600, "d": 86_400}, 60, 7 * 86_400, bare=False)
 
-DATABASE = Record(
-    DatabaseFile,
+APPROVALS = Record(
+    ApprovalSettings,
     {
-        "url": Field(
-            Text(512, names.PRINTABLE, "sqlite:///FILE"),
-            "Where the record is kept: sqlite:///FILE, relative to the site's folder.",
-        )
+        "wait": Field(_DURATION, "How long a call waits for a person, and a refusal stands; default 1h."),
+        "use": Field(_DURATION, "How long after the grant the call may be made again; default 15m."),
     },
 )
 
@@ -109,7 +110,11 @@ CREDENTIAL = Record(
     Credential,
     {
         "key_file": Field(_PATH, "Private key in OpenSSH form."),
-        "passphrase_file": Field(_PATH, "File whose first line is the key's passphrase."),
+        "passphrase_file": Field(_PATH, "File that holds the key's passphrase."),
+        "passphrase_credential": Field(
+            Text(255, r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", "the name of a systemd credential"),
+            "Name of the systemd credential that holds the key's passphrase, instead of a file.",
+        ),
         "certificate_file": Field(_PATH, "User certificate for the key."),
         "agent_socket": Field(_PATH, "Socket of a running ssh-agent, instead of a key file."),
     },
@@ -122,6 +127,11 @@ CALLER = Record(
         "grants": Field(Built(frozenset[str], ListOf(names.GRANT.text(), 0, 256)), "What the caller holds."),
         "host_groups": Field(_LABELS, "Host groups that the caller may use."),
         "principal": Field(names.PERSON.text(), "The person the agent works for, who cannot approve its calls."),
+        "oidc": Field(OIDC_SUBJECT, "What `oidc.caller_claim` holds in the caller's JWTs."),
+        "calls_per_minute": Field(Integer(1, 60_000), "Calls it may make in a minute; default 120."),
+        "concurrent": Field(Integer(1, 256), "Calls of it that run at the same time; default 8."),
+        "queue": Field(Integer(0, 1_024), "Calls of it that wait for one of those to end; default 16."),
+        "pending_approvals": Field(Integer(1, 256), "Calls of it that wait for a person; default 8."),
     },
     named="name",
 )
@@ -130,7 +140,9 @@ PERSON = Record(
     Person,
     {
         "roles": Field(
-            Built(frozenset[Role], ListOf(Choice(Role), 1, len(Role))), "`operator`, `approver`, `auditor`.", must=True
+            Built(frozenset[Role], ListOf(Choice(Role), 1, len(Role))),
+            "`operator`, `approver`, `auditor`, `raw_reader`.",
+            must=True,
         )
     },
     named="name",
@@ -142,6 +154,10 @@ SETTINGS = Record(
         "version": Field(FormatVersion(), "Version of this format.", must=True),
         "service": Field(SERVICE, "The service itself."),
         "database": Field(DATABASE, "The record."),
+        "audit": Field(AUDIT, "What seals the record, so that a change of it shows."),
+        "oidc": Field(OIDC, "An identity provider whose JWTs are believed beside the service's own tokens."),
+        "approvals": Field(APPROVALS, "How long approvals last."),
+        "raw": Field(RAW, "Encrypted copies of what hosts sent; without this table none is kept."),
         "limits": Field(LIMITS, "Ceilings over what an operation may set; they can only be lowered."),
         "hosts": Field(MapOf(names.LABEL.pattern, names.LABEL.form, HOST, _MOST), "Hosts by alias."),
         "credentials": Field(

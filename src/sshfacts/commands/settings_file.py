@@ -1,7 +1,6 @@
 """Reads `sshfacts.toml` and checks that its parts fit together."""
 
 import base64
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,11 @@ from types import MappingProxyType
 
 from sshfacts.commands.findings import Findings, Place, Unreadable, suggestion
 from sshfacts.commands.settings import Credential, Host, Settings
+from sshfacts.commands.settings_audit import absolute
+from sshfacts.commands.settings_database import database_url
+from sshfacts.commands.settings_doors import read_doors
 from sshfacts.commands.settings_fields import KEY_LINE, SETTINGS, SettingsFile
+from sshfacts.commands.settings_raw import raw_settings
 from sshfacts.commands.source import Pointer, Source
 from sshfacts.commands.toml_source import read_toml
 from sshfacts.limits import MIB
@@ -18,8 +21,6 @@ FILE = "sshfacts.toml"
 """The file's name; it stands beside the four folders of a site."""
 _FILE_BYTES = MIB
 """Some thousand hosts with their keys."""
-_SQLITE = re.compile(r"sqlite:///(?P<file>[^?#]+)")
-_HAS_PASSWORD = re.compile(r"://[^/@]*:[^/]*@|[?&](?:password|passwd|pwd)=", re.IGNORECASE)
 
 
 def read_settings(root: Path, findings: Findings) -> Settings | None:
@@ -35,7 +36,12 @@ def read_settings(root: Path, findings: Findings) -> Settings | None:
     return Settings(
         path=folder / FILE,
         service_name=given.service.name,
-        database_url=_database_url(given.database.url, folder, source, findings),
+        database_url=database_url(given.database, folder, source, findings),
+        database_keep_free=given.database.keep_free,
+        doors=read_doors(given.service, given.oidc, given.callers, source, findings),
+        audit=absolute(given.audit, folder),
+        approvals=given.approvals,
+        raw=raw_settings(given.raw, folder),
         ceilings=given.limits,
         hosts=MappingProxyType(dict(given.hosts)),
         credentials=MappingProxyType({name: _absolute(one, folder) for name, one in given.credentials.items()}),
@@ -57,21 +63,6 @@ def _absolute(credential: Credential, folder: Path) -> Credential:
         certificate_file=resolved(credential.certificate_file),
         agent_socket=resolved(credential.agent_socket),
     )
-
-
-def _database_url(url: str, folder: Path, source: Source, findings: Findings) -> str:
-    """Resolve the SQLite file against the site's folder. The URL is never shown: it may hold a password."""
-    at = ("database", "url")
-    if _HAS_PASSWORD.search(url):
-        fix = "take it out, and change it: it stood in a file"
-        findings.add("settings.password", source.place(at), "database.url holds a password", fix)
-        return url
-    match = _SQLITE.fullmatch(url)
-    if match is None or match["file"].startswith((":memory:", "file:")):
-        fix = "write sqlite:///audit.db"
-        findings.add("settings.database_url", source.place(at), "database.url names no SQLite file", fix)
-        return url
-    return f"sqlite:///{folder / match['file']}"
 
 
 def _check_hosts(given: SettingsFile, source: Source, findings: Findings) -> None:
@@ -128,8 +119,12 @@ def _check_credentials(credentials: Mapping[str, Credential], source: Source, fi
     for name, credential in credentials.items():
         if (credential.key_file is None) == (credential.agent_socket is None):
             what, fix = f"{name!r} has not exactly one source", "give key_file or agent_socket"
-        elif credential.key_file is None and (credential.passphrase_file or credential.certificate_file):
+        elif credential.key_file is None and (
+            credential.passphrase_file or credential.passphrase_credential or credential.certificate_file
+        ):
             what, fix = f"{name!r} has a file that belongs to a key file", "leave it out: an agent holds it itself"
+        elif credential.passphrase_file and credential.passphrase_credential:
+            what, fix = f"{name!r} has two passphrases", "give passphrase_file or passphrase_credential"
         else:
             continue
         findings.add("settings.credential", source.place(("credentials", name), key=True), what, fix)

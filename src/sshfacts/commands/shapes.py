@@ -145,8 +145,9 @@ class Quantity(Shape[int]):
     def __init__(self, units: Mapping[str, int], least: int, most: int, *, bare: bool) -> None:
         """Take the units, the bounds in the smallest unit, and whether a number without unit may stand."""
         self._units, self._least, self._most, self._bare = units, least, most, bare
-        self._pattern = rf"^[1-9][0-9]{{0,6}}({'|'.join(units)})$"
-        self._compiled = re.compile(rf"([1-9][0-9]{{0,6}})({'|'.join(units)})")
+        number = r"[1-9][0-9]{0,6}" if least else r"0|[1-9][0-9]{0,6}"
+        self._pattern = rf"^({number})({'|'.join(units)})$"
+        self._compiled = re.compile(rf"({number})({'|'.join(units)})")
 
     def read(self, node: Node, findings: Findings) -> int:
         value = node.value

@@ -1,7 +1,8 @@
 """The permission decision: an object of its own, made before anything runs.
 
 A valid shape is not a permission. Whether an answer is well formed is judged by the contracts; whether
-the question may be asked at all is judged here, from the caller's grants and the site's files alone.
+the question may be asked at all is judged here, from the caller's grants, the site's files, and what people
+decided about this call: a pause, or an approval.
 """
 
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from sshfacts.commands.operation import Operation
 from sshfacts.commands.settings import CallerSettings
 from sshfacts.commands.site import Site
 from sshfacts.errors import Refusal
+from sshfacts.permission.approvals import Standing
 from sshfacts.permission.request import Request
 from sshfacts.schemas.checks import Judgement
 from sshfacts.schemas.envelope import UNKNOWN_TOOL, is_tool_name
+from sshfacts.storage.approvals import State
 from sshfacts.values import JsonObject
 
 
@@ -28,10 +31,13 @@ class Verdict(StrEnum):
 OK = "ok"
 """The reason of an `allow`; every other reason is a detail of the stage `decide`."""
 
+_REASONS = {State.REFUSED: "approval_refused", State.EXPIRED: "approval_expired"}
+"""Why a call that asks is denied; in any other state it still needs an approval."""
+
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The five terms of the rule, each derived from the site's files and the request alone.
+    """The terms of the rule, each derived from the site's files, the request, and the pauses.
 
     A term that cannot be judged, because an earlier one failed, is false.
     """
@@ -44,24 +50,31 @@ class Terms:
     approval_needed: bool
     where: str | None = None
     """Which keyword of the arguments' schema is broken, in our own words."""
+    paused: str | None = None
+    """The pause that stops this call, by its id."""
 
-    def refused_because(self, approval: str | None) -> str | None:
+    def refused_because(self, approval: Standing | None) -> str | None:
         """Return the first term that does not hold, as a detail name; `None` means that all hold.
+
+        Args:
+            approval: where the call stands with people; only one that was consumed for it counts.
 
         The order is fixed so that nobody learns what exists: a caller without the grant gets the same
         answer whether or not the host exists and whatever the arguments are.
         """
-        if not self.tool_allowed:
-            return "tool_not_allowlisted"
-        if self.grants_missing:
-            return "grant_missing"
-        if not self.host_allowed:
-            return "host_not_allowed"
-        if not self.arguments_valid:
-            return "arguments_invalid"
-        if self.approval_needed and approval is None:
-            return "approval_required"
-        return None
+        terms = (
+            (self.tool_allowed, "tool_not_allowlisted"),
+            (not self.grants_missing, "grant_missing"),
+            (self.host_allowed, "host_not_allowed"),
+            (self.paused is None, "paused"),
+            (self.arguments_valid, "arguments_invalid"),
+            (not self.approval_needed or (approval is not None and approval.is_consumed), _unapproved(approval)),
+        )
+        return next((reason for holds, reason in terms if not holds), None)
+
+
+def _unapproved(approval: Standing | None) -> str:
+    return _REASONS.get(approval.state, "approval_required") if approval is not None else "approval_required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,8 @@ class Decision:
     reason: str
     approval: str | None = None
     """The approval that this decision rests on, or that it asks for."""
+    approver: str | None = None
+    """Who decided about that approval."""
 
     def as_json(self) -> JsonObject:
         """Return the object of `schemas/decision.schema.json`, stored verbatim in the record."""
@@ -93,23 +108,33 @@ class Decision:
 
     def refusal(self) -> Refusal:
         """Return the refusal of a decision that is not `allow`."""
-        return Refusal(self.reason, self.terms.where if self.reason == "arguments_invalid" else None)
+        where = {"arguments_invalid": self.terms.where, "paused": self.terms.paused}
+        return Refusal(self.reason, where.get(self.reason))
 
 
-def decide(site: Site, caller: CallerSettings, request: Request, approval: str | None = None) -> Decision:
+def decide(
+    site: Site,
+    caller: CallerSettings,
+    request: Request,
+    approval: Standing | None = None,
+    paused: str | None = None,
+) -> Decision:
     """Decide whether `caller` may make `request` on this site.
 
     Args:
-        approval: the id of an approval that was consumed for exactly this call, if one was.
+        approval: where exactly this call stands with people, if it was put before them.
+        paused: the pause that stops it, by its id, if one does.
     """
-    terms = derive_terms(site, caller, request)
+    terms = derive_terms(site, caller, request, paused)
     reason = terms.refused_because(approval)
     verdict = {None: Verdict.ALLOW, "approval_required": Verdict.ASK}.get(reason, Verdict.DENY)
     tool = request.tool if is_tool_name(request.tool) else UNKNOWN_TOOL
-    return Decision(tool, terms, verdict, reason or OK, approval)
+    if approval is None:
+        return Decision(tool, terms, verdict, reason or OK)
+    return Decision(tool, terms, verdict, reason or OK, approval.id, approval.approver)
 
 
-def derive_terms(site: Site, caller: CallerSettings, request: Request) -> Terms:
+def derive_terms(site: Site, caller: CallerSettings, request: Request, paused: str | None = None) -> Terms:
     """Judge each term of the rule by itself."""
     operation = site.operations.get(request.tool)
     if operation is None:
@@ -126,15 +151,17 @@ def derive_terms(site: Site, caller: CallerSettings, request: Request) -> Terms:
         tool_allowed=True,
         grants_needed=operation.grants,
         grants_missing=operation.grants - caller.grants,
-        host_allowed=_host_allowed(site, caller, operation, request.host),
+        host_allowed=host_allowed(site, caller, operation, request.host),
         arguments_valid=violation is None,
         # A rule over arguments that are not valid is not judged: it was written for valid ones.
         approval_needed=violation is None and _approval_needed(operation, request),
         where=violation,
+        paused=paused,
     )
 
 
-def _host_allowed(site: Site, caller: CallerSettings, operation: Operation, alias: str) -> bool:
+def host_allowed(site: Site, caller: CallerSettings, operation: Operation, alias: str) -> bool:
+    """Tell whether a host is in a group of the operation, and in one of the caller."""
     host = site.settings.hosts.get(alias) if site.settings is not None else None
     return host is not None and bool(host.groups & operation.host_groups) and bool(host.groups & caller.host_groups)
 

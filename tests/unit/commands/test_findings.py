@@ -395,6 +395,30 @@ FAULTS = [
         ('key_file = "key"', 'key_file = "key"\nagent_socket = "s"'),
         "4:14: 'key' has not exactly one source",
     ),
+    Fault(
+        "settings.listen",
+        SETTINGS,
+        ("[service]\n", '[service]\nlisten = "localhost:8080"\n'),
+        "3:10: service.listen is 'localhost:8080'",
+    ),
+    Fault(
+        "settings.allowed_hosts",
+        SETTINGS,
+        ("[service]\n", '[service]\nlisten = "192.0.2.1:8080"\n'),
+        "3:10: service.listen is 192.0.2.1:8080, and service.allowed_hosts is empty",
+    ),
+    Fault(
+        "settings.allowed_origins",
+        SETTINGS,
+        ("[service]\n", '[service]\nallowed_origins = ["null"]\n'),
+        "3:19: 'null' is no origin",
+    ),
+    Fault(
+        "settings.oidc",
+        SETTINGS,
+        ("[callers.agent]\n", '[callers.agent]\noidc = "one"\n'),
+        "21:8: caller 'agent' has JWTs of nobody",
+    ),
 ]
 
 

@@ -22,7 +22,7 @@ AT = datetime(2026, 11, 30, 10, tzinfo=UTC)
 UNIT_CASE = Accepted(Path("good.yaml"), Captured(b"Id=nginx\nState=zz-marker\n", 0, {"unit": "nginx"}, "web-1", AT))
 BACKUP_OUT = (Path(__file__).parents[2] / "layers" / "good.out").read_bytes()
 BACKUP_CASE = Accepted(Path("good.yaml"), Captured(BACKUP_OUT, 0, {"job": "nightly"}, "web-1", AT))
-WORDS = {"type": "string", "maxLength": 60, "pattern": "^[a-z-]+( [a-z-]+)*$"}
+WORDS = {"type": "string", "maxLength": 60, "pattern": "^([a-z-]+|[A-Z][a-z ]+[.])$"}
 
 
 class Accepting(Contract):

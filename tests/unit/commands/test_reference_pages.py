@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sshfacts.commands import command_fields, settings_audit, settings_fields, site_file
+from sshfacts.commands import command_fields, settings_audit, settings_fields, settings_raw, site_file
 from sshfacts.commands.command_fields import COMMAND, FORMAT
 from sshfacts.commands.findings import Findings
 from sshfacts.commands.records import Record
@@ -38,6 +38,8 @@ SECTIONS: list[tuple[str, str, Record[object]]] = [
     (CONFIGURATION, "database", settings_fields.DATABASE),
     (CONFIGURATION, "audit", settings_audit.AUDIT),
     (CONFIGURATION, "approvals", settings_fields.APPROVALS),
+    (CONFIGURATION, "raw", settings_raw.RAW),
+    (CONFIGURATION, "oidc", settings_fields.OIDC),
     (CONFIGURATION, "limits", settings_fields.CEILING_FIELDS),
     (CONFIGURATION, "hosts.ALIAS", settings_fields.HOST),
     (CONFIGURATION, "credentials.NAME", settings_fields.CREDENTIAL),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sshfacts.commands.findings import Findings
-from sshfacts.commands.settings import ApprovalSettings, CallerSettings, Host, Person, Role, Settings
+from sshfacts.commands.settings import ApprovalSettings, CallerSettings, Host, Person, RawSettings, Role, Settings
 from sshfacts.commands.settings_fields import APPROVALS, CALLER
 from sshfacts.commands.settings_file import FILE, read_settings
 from sshfacts.limits import CEILINGS
@@ -322,3 +322,23 @@ def test_a_private_key_in_the_wrong_place_is_not_shown(tmp_path: Path):
     _, messages = read(tmp_path, HOST.replace('key_file = "k"', f'key = "{pasted}"'))
     assert len(messages) == 2
     assert "b3BlbnNz" not in "".join(messages)
+
+
+def test_keys_of_raw_copies_are_named_by_file_and_in_order(tmp_path: Path):
+    settings, findings = read(
+        tmp_path, 'version = 1\n[raw]\nkey_files = ["keys/new.key", "/etc/old.key"]\nper_day = "1GiB"\n'
+    )
+    assert findings == []
+    assert settings is not None
+    assert settings.raw == RawSettings((tmp_path / "keys/new.key", Path("/etc/old.key")), 1024**3)
+
+
+def test_without_a_table_there_are_no_keys_of_raw_copies(tmp_path: Path):
+    settings, _ = read(tmp_path, "version = 1\n")
+    assert settings is not None
+    assert settings.raw.key_files == ()
+
+
+@pytest.mark.parametrize("table", ["[raw]", "[raw]\nkey_files = []", '[raw]\nkey_files = ["a.key", "a.key"]'])
+def test_a_table_of_raw_copies_names_a_key_and_each_once(tmp_path: Path, table: str):
+    assert read(tmp_path, f"version = 1\n{table}\n")[1]

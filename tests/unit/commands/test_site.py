@@ -175,9 +175,10 @@ def test_a_hundred_operations_load_in_time(tmp_path: Path):
     assert time.process_time() - started < 10  # about 0.8 s on one core; a shared machine is slower
 
 
-def test_the_name_that_stands_for_no_operation_is_taken(tmp_path: Path):
+@pytest.mark.parametrize("name", ["unknown", "hosts"])
+def test_the_names_that_the_service_itself_uses_are_taken(tmp_path: Path, name: str):
     files = SiteFiles(tmp_path)
-    files.operations["unknown"] = files.operations["disk"]
+    files.operations[name] = files.operations["disk"]
 
     with pytest.raises(SiteError) as caught:
         files.load()

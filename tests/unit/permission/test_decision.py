@@ -11,8 +11,10 @@ from sshfacts.commands.settings import CallerSettings
 from sshfacts.commands.site import Site
 from sshfacts.errors import Code, Refusal
 from sshfacts.permission.admission import Admission
+from sshfacts.permission.approvals import Standing, subject_of
 from sshfacts.permission.decision import Decision, Terms, Verdict, decide, derive_terms
 from sshfacts.permission.request import Request
+from sshfacts.storage.approvals import State
 from tests.support.sites import SiteFiles
 
 
@@ -32,13 +34,43 @@ HOSTS = st.sampled_from(["web-1", "router-1", "unknown", ""])
 ARGUMENTS = st.sampled_from([{}, {"unit": "nginx"}, {"unit": "--all"}, {"unit": 1}, {"unit": "nginx", "more": True}])
 GRANTS = st.frozensets(st.sampled_from(["disk.read", "unit.read", "other"]))
 GROUPS = st.frozensets(st.sampled_from(["linux", "network"]))
-APPROVALS = st.sampled_from([None, "apr.12345678"])
+STATES = st.sampled_from([None, *State])
+PAUSES = st.sampled_from([None, "pau.1"])
 
 
-@given(TOOLS, HOSTS, ARGUMENTS, GRANTS, GROUPS, APPROVALS)
-def test_allow_implies_every_term(site, tool, host, arguments, grants, groups, approval):
+def standing(site: Site, caller: CallerSettings, request: Request, state: State | None, by: str = "grace"):
+    """Where a call stands with people, if it can be put before them at all."""
+    if state is None:
+        return None
+    try:
+        binding = subject_of(site, caller, request).binding
+    except (KeyError, Refusal):
+        binding = "0" * 64
+    return Standing(state, "apr.12345678", binding, by)
+
+
+def executor_says(
+    decision: Decision,
+    site: Site,
+    caller: CallerSettings,
+    request: Request,
+    consumed: Standing | None,
+    paused: str | None = None,
+) -> str:
+    """`ok` when the executor admits the call, else why it does not."""
+    try:
+        Admission.of(decision, site, caller, request, consumed, paused)
+    except Refusal as refusal:
+        return refusal.detail
+    return "ok"
+
+
+@given(TOOLS, HOSTS, ARGUMENTS, GRANTS, GROUPS, STATES, PAUSES)
+def test_allow_implies_every_term(site, tool, host, arguments, grants, groups, state, paused):
     caller = CallerSettings("someone", grants, groups)
-    decision = decide(site, caller, Request(tool, host, arguments), approval)
+    request = Request(tool, host, arguments)
+    approval = standing(site, caller, request, state)
+    decision = decide(site, caller, request, approval, paused)
 
     operation = site.operations.get(tool)
     known_host = site.require_settings().hosts.get(host)
@@ -46,11 +78,13 @@ def test_allow_implies_every_term(site, tool, host, arguments, grants, groups, a
         operation is not None,
         operation is not None and operation.grants <= grants,
         known_host is not None and operation is not None and bool(known_host.groups & operation.host_groups & groups),
+        paused is None,
         operation is not None and operation.arguments_contract.violation(arguments) is None,
-        operation is not None and (not operation.asks or approval is not None),
+        operation is not None and (not operation.asks or state is State.CONSUMED),
     ]
     assert (decision.verdict is Verdict.ALLOW) == all(terms)
     assert (decision.reason == "ok") == (decision.verdict is Verdict.ALLOW)
+    assert executor_says(decision, site, caller, request, approval, paused) == decision.reason
 
 
 @pytest.mark.parametrize(
@@ -136,6 +170,7 @@ def test_an_allow_that_is_forged_in_one_term_is_refused(site, request_, caller, 
         (replace(ALLOWED, grants_missing=frozenset({"unit.read"})), "grant_missing"),
         (replace(ALLOWED, host_allowed=False), "host_not_allowed"),
         (replace(ALLOWED, arguments_valid=False), "arguments_invalid"),
+        (replace(ALLOWED, paused="pau.1"), "paused"),
         (replace(ALLOWED, approval_needed=True), "approval_required"),
     ],
 )
@@ -146,17 +181,91 @@ def test_an_allow_that_denies_one_of_its_own_terms_is_refused(site, terms, detai
     assert refused.value.detail == detail
 
 
-def test_an_approval_that_only_the_decision_names_does_not_count(site):
-    request = Request("restart", "web-1", {"unit": "nginx"})
-    decision = decide(site, caller_of(site), request, approval="apr.forged00")
+RESTART = Request("restart", "web-1", {"unit": "nginx"})
+
+
+def admitted(site: Site, consumed: Standing | None) -> str:
+    """What the executor says about an `allow` of RESTART that comes with this approval."""
+    agent = caller_of(site)
+    decision = decide(site, agent, RESTART, standing(site, agent, RESTART, State.CONSUMED))
     assert decision.verdict is Verdict.ALLOW
+    return executor_says(decision, site, agent, RESTART, consumed)
+
+
+def test_an_approval_that_was_consumed_for_this_call_counts(site):
+    assert admitted(site, standing(site, caller_of(site), RESTART, State.CONSUMED)) == "ok"
+
+
+def test_an_approval_that_only_the_decision_names_does_not_count(site):
+    assert admitted(site, None) == "approval_required"
+
+
+@pytest.mark.parametrize(
+    ("changes", "detail"),
+    [
+        ({"id": "apr.another0"}, "approval_required"),
+        ({"binding": "0" * 64}, "approval_required"),
+        ({"approver": None}, "approval_required"),
+        ({"approver": "anna"}, "approval_required"),
+        ({"approver": "Anna"}, "approval_required"),
+        ({"approver": "agent"}, "approval_required"),
+        ({"approver": "olga"}, "approval_required"),
+        ({"approver": "nobody"}, "approval_required"),
+        ({"state": State.GRANTED}, "approval_required"),
+        ({"state": State.ASKED}, "approval_required"),
+        ({"state": State.REFUSED}, "approval_refused"),
+        ({"state": State.EXPIRED}, "approval_expired"),
+    ],
+    ids=str,
+)
+def test_an_approval_that_is_forged_in_one_part_does_not_count(site, changes, detail):
+    consumed = standing(site, caller_of(site), RESTART, State.CONSUMED)
+
+    assert admitted(site, replace(consumed, **changes)) == detail
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Request("restart", "web-1", {"unit": "sshd"}),
+        Request("restart", "router-1", {"unit": "nginx"}),
+        Request("unit", "web-1", {"unit": "nginx"}),
+    ],
+)
+def test_an_approval_of_another_call_does_not_count(site, other):
+    assert admitted(site, standing(site, caller_of(site), other, State.CONSUMED)) == "approval_required"
+
+
+@pytest.mark.parametrize("other", [{"name": "agent-2"}, {"principal": "olga"}, {"principal": None}], ids=str)
+def test_an_approval_of_another_caller_does_not_count(site, other):
+    caller = replace(caller_of(site), **other)
+
+    assert admitted(site, standing(site, caller, RESTART, State.CONSUMED)) == "approval_required"
+
+
+def test_an_allow_of_a_paused_call_is_refused(site):
+    decision = decide(site, caller_of(site), UNIT)
 
     with pytest.raises(Refusal) as refused:
-        Admission.of(decision, site, caller_of(site), request)
-    assert refused.value.detail == "approval_required"
-    with pytest.raises(Refusal):
-        Admission.of(decision, site, caller_of(site), request, consumed="apr.another0")
-    assert Admission.of(decision, site, caller_of(site), request, consumed="apr.forged00").operation.name == "restart"
+        Admission.of(decision, site, caller_of(site), UNIT, paused="pau.1")
+    assert refused.value.detail == "paused"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "verdict"),
+    [
+        (None, "approval_required", Verdict.ASK),
+        (State.ASKED, "approval_required", Verdict.ASK),
+        (State.GRANTED, "approval_required", Verdict.ASK),
+        (State.REFUSED, "approval_refused", Verdict.DENY),
+        (State.EXPIRED, "approval_expired", Verdict.DENY),
+        (State.CONSUMED, "ok", Verdict.ALLOW),
+    ],
+)
+def test_what_people_decided_is_the_reason(site, state, reason, verdict):
+    decision = decide(site, caller_of(site), RESTART, standing(site, caller_of(site), RESTART, state))
+
+    assert (decision.reason, decision.verdict) == (reason, verdict)
 
 
 def test_an_honest_allow_is_admitted(site):
