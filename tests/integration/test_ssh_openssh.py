@@ -3,99 +3,19 @@
 import asyncio
 import hashlib
 import signal
-import tempfile
 import time
 import tracemalloc
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
-from pathlib import Path
 
 import pytest
 
-from sshfacts.commands.settings import Credential, Host, Settings
-from sshfacts.ssh.limits import BackoffLimits, PoolLimits
-from sshfacts.ssh.transport import SshTransport
+from tests.support.pools import leaves_nothing, soon
 from tests.support.runs import command, run
-from tests.support.sshd import Sshd, can_make_accounts, fingerprint, keygen, name_of, needs_sshd, public_line, running
+from tests.support.sshd import can_make_accounts, fingerprint, keygen, name_of, needs_sshd, public_line, running
 
 pytestmark = needs_sshd
 
 REMOTE = "exec /usr/bin/env -i LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 """How every rendered command begins."""
-LIMITS = PoolLimits(connect_seconds=3.0, backoff=BackoffLimits(first=0.05, longest=0.2))
-
-OpenTransport = Callable[..., SshTransport]
-StartSshd = Callable[..., Sshd]
-
-
-@pytest.fixture(scope="module")
-def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return keygen(tmp_path_factory.mktemp("key") / "id")
-
-
-@pytest.fixture(scope="module")
-def plain(key: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """An sshd with nothing but its defaults, for all tests that do not break it."""
-    with Sshd(tmp_path_factory.mktemp("sshd"), public_line(key)) as sshd:
-        yield sshd
-
-
-@pytest.fixture
-def start_sshd(key: Path) -> Iterator[StartSshd]:
-    with ExitStack() as stack:
-
-        def start(config: str = "", authorized: str | None = None, account: str | None = None) -> Sshd:
-            # pytest's folders are closed to other accounts
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            return stack.enter_context(Sshd(folder, authorized or public_line(key), config, account))
-
-        yield start
-
-
-@pytest.fixture
-async def open_transport(key: Path) -> AsyncIterator[OpenTransport]:
-    async with AsyncExitStack() as stack:
-
-        def open_it(*hosts: Host, limits: PoolLimits = LIMITS, credential: Credential | None = None) -> SshTransport:
-            settings = Settings(
-                path=key.parent / "sshfacts.toml",
-                service_name="test",
-                database_url="sqlite://",
-                hosts={host.alias: host for host in hosts},
-                credentials={"key": credential or Credential("key", key_file=key)},
-            )
-            transport = SshTransport(settings, limits)
-            stack.push_async_callback(transport.close)
-            return transport
-
-        yield open_it
-
-
-@pytest.fixture
-def marker() -> Iterator[str]:
-    """An argument that no other process has. What still runs with it is ended after the test."""
-    value = f"98765{uuid.uuid4().int % 10**9:09d}"
-    yield value
-    for process in running(value):
-        process.kill()
-
-
-async def _soon(is_true: Callable[[], bool], seconds: float = 3.0) -> bool:
-    end = time.monotonic() + seconds
-    while not is_true():
-        if time.monotonic() > end:
-            return False
-        await asyncio.sleep(0.02)
-    return True
-
-
-def _sessions(transport: SshTransport) -> int:
-    return sum(one.slots.taken for pool in transport._pools.values() for one in pool.connections)
-
-
-def _channels(transport: SshTransport) -> int:
-    return sum(len(one.ssh._channels) for pool in transport._pools.values() for one in pool.connections)
 
 
 # what a run gives
@@ -157,8 +77,8 @@ async def test_a_flood_is_cut_and_its_command_dies(plain, open_transport, marker
     assert ran.detail == ("command.stderr" if ">&2" in text else "output.too_large")
     assert 65_536 < ran.evidence.stdout_bytes + ran.evidence.stderr_bytes <= 65_536 + 32_768
     assert (await run(transport, host, "printf ok")).stdout == b"ok"
-    assert await _soon(lambda: not _sessions(transport) and not _channels(transport))
-    assert await _soon(lambda: not [one for one in plain.children() if name_of(one) in {"cat", "yes", "dd"}])
+    assert await leaves_nothing(transport)
+    assert await soon(lambda: not [one for one in plain.children() if name_of(one) in {"cat", "yes", "dd"}])
 
 
 async def test_a_flood_of_200_mb_takes_no_memory(plain, open_transport):
@@ -187,7 +107,7 @@ async def test_the_remote_limit_ends_a_command_that_ignores_it(plain, open_trans
     stubborn = f"{REMOTE} timeout -k 1 1 sh -c 'trap \"\" TERM; sleep {marker}; true'"
     ran = await run(open_transport(host), host, command(stubborn, seconds=1))
     assert ran.detail == "timeout.run"
-    assert await _soon(lambda: not running(marker))
+    assert await soon(lambda: not running(marker))
 
 
 async def test_a_child_that_holds_stdout_is_a_timeout(plain, open_transport, marker):
@@ -210,7 +130,7 @@ async def test_an_account_s_command_is_killed_by_our_deadline(start_sshd, open_t
     host = start_sshd(account="sshfacts-test").as_host()
     ran = await run(open_transport(host), host, command(f"exec sleep {marker}", seconds=0))
     assert (ran.detail, ran.evidence.end_unconfirmed) == ("timeout.run", True)
-    assert await _soon(lambda: not running(marker))
+    assert await soon(lambda: not running(marker))
 
 
 @pytest.mark.skipif(not can_make_accounts(), reason="needs root and mount namespaces")
@@ -218,13 +138,13 @@ async def test_a_storm_of_cancelled_calls_leaves_nothing(start_sshd, open_transp
     host = start_sshd(account="sshfacts-test").as_host()
     transport = open_transport(host)
     storm = [asyncio.ensure_future(run(transport, host, command(f"exec sleep {marker}"))) for _ in range(40)]
-    assert await _soon(lambda: len(running(marker)) >= 8)
+    assert await soon(lambda: len(running(marker)) >= 8)
     for call in storm:
         call.cancel()
     ended = await asyncio.gather(*storm, return_exceptions=True)
     assert {type(one) for one in ended} == {asyncio.CancelledError}
-    assert await _soon(lambda: not running(marker))
-    assert await _soon(lambda: not _sessions(transport) and not _channels(transport))
+    assert await soon(lambda: not running(marker))
+    assert await leaves_nothing(transport)
     after = await asyncio.gather(*(run(transport, host, "printf ok") for _ in range(20)))
     assert {ran.stdout for ran in after} == {b"ok"}
 
@@ -238,8 +158,8 @@ async def test_a_call_cancelled_at_some_moment_of_a_cold_start(plain, open_trans
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
     assert (await run(transport, host, "printf ok")).stdout == b"ok"
-    assert await _soon(lambda: not _sessions(transport) and not _channels(transport))
-    assert await _soon(lambda: not running(marker))
+    assert await leaves_nothing(transport)
+    assert await soon(lambda: not running(marker))
 
 
 # outages
@@ -250,7 +170,7 @@ async def test_a_session_killed_in_the_middle_of_its_output(start_sshd, open_tra
     host = sshd.as_host()
     transport = open_transport(host)
     call = asyncio.ensure_future(run(transport, host, command(f"echo part; sleep {marker}", idempotent=False)))
-    assert await _soon(lambda: bool(running(marker)))
+    assert await soon(lambda: bool(running(marker)))
     sshd.signal_sessions(signal.SIGKILL)
     ran = await call
     assert (ran.detail, ran.stdout, ran.evidence.exit_status) == ("ssh.lost", b"part\n", None)
@@ -263,7 +183,7 @@ async def test_sessions_killed_under_load_cost_no_reading_call(start_sshd, open_
     host = sshd.as_host()
     transport = open_transport(host)
     calls = [asyncio.ensure_future(run(transport, host, "sleep 0.05; printf ok")) for _ in range(60)]
-    assert await _soon(lambda: sum(call.done() for call in calls) >= 10)
+    assert await soon(lambda: sum(call.done() for call in calls) >= 10)
     sshd.signal_sessions(signal.SIGKILL)
     ran = await asyncio.gather(*calls)
     assert {one.stdout for one in ran if one.status == 0} == {b"ok"}
@@ -288,7 +208,7 @@ async def test_a_server_that_was_down_and_came_back(start_sshd, open_transport):
     transport = open_transport(host)
     assert (await run(transport, host, "printf ok")).stdout == b"ok"
     await asyncio.to_thread(sshd.stop)
-    assert await _soon(lambda: not any(one.is_usable for one in transport._pool(host).connections))
+    assert await soon(lambda: not any(one.is_usable for one in transport._pool(host).connections))
     began = time.monotonic()
     down = await asyncio.gather(*(run(transport, host, "printf ok") for _ in range(50)))
     assert {ran.detail for ran in down} == {"ssh.unreachable"}
@@ -313,7 +233,7 @@ async def test_a_stopped_server_is_given_up_and_replaced(start_sshd, open_transp
     finally:
         for process in stopped:
             process.kill()
-    assert await _soon(lambda: not _sessions(transport) and not _channels(transport), seconds=6)
+    assert await leaves_nothing(transport, seconds=6)
 
 
 async def test_a_server_that_falls_silent_under_a_run_is_noticed_by_keepalive(
@@ -325,7 +245,7 @@ async def test_a_server_that_falls_silent_under_a_run_is_noticed_by_keepalive(
     call = asyncio.ensure_future(
         run(open_transport(host), host, command(f"sleep {marker}", seconds=20, idempotent=False))
     )
-    assert await _soon(lambda: bool(running(marker)))
+    assert await soon(lambda: bool(running(marker)))
     began = time.monotonic()
     stopped = sshd.sessions()
     sshd.signal_sessions(signal.SIGSTOP)
@@ -356,7 +276,7 @@ async def test_hundreds_of_calls_within_the_defaults_of_sshd(plain, open_transpo
     assert {one.stdout for one in ran} == {b"ok\n"}
     assert sum(len(one.details) for one in ran) == 150  # not one open had to be repeated
     assert len(transport._pool(host).connections) == 3
-    assert await _soon(lambda: not _sessions(transport) and not _channels(transport))
+    assert await leaves_nothing(transport)
 
 
 @pytest.mark.parametrize("most", [1, 2, 4])

@@ -6,7 +6,7 @@ sshd (`tests.support.sshd`).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, cast
@@ -162,6 +162,7 @@ class FaultHost:
     Args:
         scripts: what each command does; another command ends with status 127.
         forwards: whether it serves as a jump host.
+        more_host_keys: of other types, or with certificates.
     """
 
     def __init__(
@@ -171,11 +172,13 @@ class FaultHost:
         *,
         forwards: bool = False,
         host_key: asyncssh.SSHKey | None = None,
+        more_host_keys: Sequence[asyncssh.SSHKey | tuple[asyncssh.SSHKey, asyncssh.SSHCertificate]] = (),
     ) -> None:
         self.scripts = dict(scripts)
         self.client_key = client_key.convert_to_public()
         self.forwards = forwards
         self.host_key = host_key or asyncssh.generate_private_key("ssh-ed25519")
+        self._more_host_keys = more_host_keys
         self.faults = Faults()
         self.seen = Seen()
         self.connections: set[asyncssh.SSHServerConnection] = set()
@@ -196,7 +199,7 @@ class FaultHost:
             "127.0.0.1",
             self.port,
             server_factory=lambda: _Server(self),
-            server_host_keys=[self.host_key],
+            server_host_keys=[self.host_key, *self._more_host_keys],
             encoding=None,
             allow_pty=False,
             agent_forwarding=False,
@@ -212,12 +215,13 @@ class FaultHost:
 
     async def stop(self) -> None:
         """Stop listening and cut every connection."""
-        if self._acceptor is not None:
-            self._acceptor.close()
-            await self._acceptor.wait_closed()
-            self._acceptor = None
+        acceptor, self._acceptor = self._acceptor, None
+        if acceptor is not None:
+            acceptor.close()
         self.cut()
         await asyncio.sleep(0)
+        if acceptor is not None:
+            await acceptor.wait_closed()  # since Python 3.12 it waits for open connections as well
 
     def cut(self) -> None:
         """Cut every connection."""

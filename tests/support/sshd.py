@@ -62,16 +62,20 @@ class Sshd:
         folder: empty and private to this server.
         authorized: lines of authorized_keys.
         config: further configuration; the first line of a keyword wins over those below.
-        account: makes this name an account with `/bin/sh` that only this sshd knows. Needs root and
-            mount namespaces; sshd obeys signal requests only for logins other than root.
+        account: makes this name an account that only this sshd knows. Needs root and mount namespaces;
+            sshd obeys signal requests only for logins other than root.
+        login_shell: of that account.
     """
 
-    def __init__(self, folder: Path, authorized: str, config: str = "", account: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, authorized: str, config: str = "", account: str | None = None, login_shell: str = "/bin/sh"
+    ) -> None:
         self.folder = folder
         self.user = account or pwd.getpwuid(os.getuid()).pw_name
         self.port = _free_port()
         self.host_key = keygen(folder / "host_key")
         self._account = account
+        self._login_shell = login_shell
         self.config = config
         self._process: subprocess.Popen[bytes] | None = None
         self._sessions: set[psutil.Process] = set()
@@ -170,7 +174,7 @@ SetEnv HOME={self.folder}/home
     def _with_account(self, name: str, argv: list[str]) -> list[str]:
         """Return argv that starts sshd where passwd and shadow know one more account."""
         uid = 60_123
-        passwd = Path("/etc/passwd").read_text() + f"{name}:x:{uid}:{uid}::{self.folder}/home:/bin/sh\n"
+        passwd = Path("/etc/passwd").read_text() + f"{name}:x:{uid}:{uid}::{self.folder}/home:{self._login_shell}\n"
         shadow = Path("/etc/shadow").read_text() + f"{name}:*:20000:0:99999:7:::\n"
         (self.folder / "passwd").write_text(passwd)
         (self.folder / "shadow").touch(mode=0o600)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import asyncssh
 
-from sshfacts.errors import Refusal
+from sshfacts.ssh.faults import Useless
 from sshfacts.ssh.limits import PoolLimits
 from sshfacts.ssh.session import CommandSession
 from sshfacts.ssh.slots import Slots
@@ -28,7 +28,7 @@ class Owner(Protocol):
     def proved(self) -> None:
         """The host opened the first session, so it is not only reachable but of use."""
 
-    def useless(self, refusal: Refusal) -> None:
+    def useless(self, refusal: Useless) -> None:
         """The connection has ended before the host opened one session."""
 
 
@@ -168,7 +168,7 @@ class PooledConnection:
 
     def _blame(self, detail: str, where: str) -> None:
         if not self.slots.has_opened and not self._retired and self.owner is not None:
-            self.owner.useless(Refusal(detail, where))
+            self.owner.useless(Useless(detail, where, self.host_key))
 
     def _tell_change(self) -> None:
         if self.owner is not None:

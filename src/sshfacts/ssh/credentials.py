@@ -18,8 +18,34 @@ from sshfacts.ssh.public_keys import fingerprint
 
 FILE_BYTES = 64 * 1024
 """The largest key, certificate or passphrase file that is read."""
-READABLE_BY_OTHERS = 0o077
-WRITABLE_BY_OTHERS = 0o022
+SYSTEMD_FOLDER = "CREDENTIALS_DIRECTORY"
+"""The environment variable by which systemd tells a service where its credentials are."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """What a file must be before it is read."""
+
+    forbidden_mode: int
+    or_root: bool = False
+
+    def check(self, path: Path, state: os.stat_result) -> None:
+        """Raise ValueError if others could use the file, or have replaced it."""
+        if not stat.S_ISREG(state.st_mode):
+            raise ValueError(f"{path}: not a regular file")
+        if state.st_uid != os.geteuid() and not (self.or_root and state.st_uid == 0):
+            raise ValueError(f"{path}: belongs to uid {state.st_uid}, not to the service's uid {os.geteuid()}")
+        if state.st_mode & self.forbidden_mode:
+            raise ValueError(f"{path}: mode {stat.S_IMODE(state.st_mode):04o} lets others in; chmod it to 0600")
+        if state.st_size > FILE_BYTES:
+            raise ValueError(f"{path}: larger than {FILE_BYTES} bytes")
+
+
+_SECRET = _Guard(0o077)
+_PUBLIC = _Guard(0o022)
+_SYSTEMD = _Guard(0o037, or_root=True)
+"""systemd gives the file to the service's user, or leaves it root's and lets that user read it by an access list. The
+mask of such a list shows as the group's right to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +114,13 @@ def load(credential: Credential) -> LoadedCredential:
         if credential.agent_socket is None:
             raise ValueError("neither key_file nor agent_socket is set")
         return AgentKey(credential.agent_socket)
-    passphrase = None if credential.passphrase_file is None else _passphrase(credential.passphrase_file)
-    key = _private_key(credential.key_file, passphrase)
+    key = _private_key(credential.key_file, _passphrase(credential))
     certificate = None if credential.certificate_file is None else _certificate(credential.certificate_file, key)
     return FileKey(key.get_fingerprint(), key, certificate)
 
 
 def _private_key(path: Path, passphrase: bytes | None) -> asyncssh.SSHKey:
-    content = _read(path, READABLE_BY_OTHERS)
+    content = _read(path, _SECRET)
     try:
         return asyncssh.import_private_key(content, passphrase)
     except asyncssh.KeyEncryptionError:
@@ -107,7 +132,7 @@ def _private_key(path: Path, passphrase: bytes | None) -> asyncssh.SSHKey:
 
 def _certificate(path: Path, key: asyncssh.SSHKey) -> asyncssh.SSHCertificate:
     try:
-        certificate = asyncssh.import_certificate(_read(path, WRITABLE_BY_OTHERS))
+        certificate = asyncssh.import_certificate(_read(path, _PUBLIC))
     except asyncssh.KeyImportError:
         raise ValueError(f"{path}: not an OpenSSH certificate") from None
     if certificate.key.public_data != key.public_data:
@@ -115,30 +140,32 @@ def _certificate(path: Path, key: asyncssh.SSHKey) -> asyncssh.SSHCertificate:
     return certificate
 
 
-def _passphrase(path: Path) -> bytes:
-    return _read(path, READABLE_BY_OTHERS).removesuffix(b"\n").removesuffix(b"\r")
+def _passphrase(credential: Credential) -> bytes | None:
+    if credential.passphrase_file is not None:
+        content = _read(credential.passphrase_file, _SECRET)
+    elif credential.passphrase_credential is not None:
+        content = _read(_systemd_folder() / credential.passphrase_credential, _SYSTEMD)
+    else:
+        return None
+    return content.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _read(path: Path, forbidden_mode: int) -> bytes:
-    """Return the content of a file of ours that others cannot use; what is checked is what is read."""
+def _systemd_folder() -> Path:
+    folder = os.environ.get(SYSTEMD_FOLDER, "")
+    if not folder.startswith("/"):
+        raise ValueError(f"passphrase_credential needs ${SYSTEMD_FOLDER}, which systemd sets for LoadCredential=")
+    return Path(folder)
+
+
+def _read(path: Path, guard: _Guard) -> bytes:
+    """Return the content of a file that others cannot use; what is checked is what is read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         reason = "is a symbolic link" if path.is_symlink() else os.strerror(error.errno or 0)
         raise ValueError(f"{path}: {reason}") from None
     try:
-        _check(path, os.fstat(descriptor), forbidden_mode)
+        guard.check(path, os.fstat(descriptor))
         return os.read(descriptor, FILE_BYTES)
     finally:
         os.close(descriptor)
-
-
-def _check(path: Path, state: os.stat_result, forbidden_mode: int) -> None:
-    if not stat.S_ISREG(state.st_mode):
-        raise ValueError(f"{path}: not a regular file")
-    if state.st_uid != os.geteuid():
-        raise ValueError(f"{path}: belongs to uid {state.st_uid}, not to the service's uid {os.geteuid()}")
-    if state.st_mode & forbidden_mode:
-        raise ValueError(f"{path}: mode {stat.S_IMODE(state.st_mode):04o} lets others in; chmod it to 0600")
-    if state.st_size > FILE_BYTES:
-        raise ValueError(f"{path}: larger than {FILE_BYTES} bytes")

@@ -84,13 +84,13 @@ class EmbeddedHost:
         """Stop listening, and hang up on everybody; their commands are killed."""
         if self._acceptor is None:
             return
-        self._acceptor.close()
-        await self._acceptor.wait_closed()
-        self._acceptor = None
+        acceptor, self._acceptor = self._acceptor, None
+        acceptor.close()
         connections = tuple(self._connections)
         for connection in connections:
             connection.abort()
         await asyncio.gather(*(connection.wait_closed() for connection in connections))
+        await acceptor.wait_closed()  # since Python 3.12 it waits for open connections as well
 
     async def _handle(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         if process.command is None:

@@ -29,7 +29,11 @@ class Unconnected(Refusal):
 
     def copy(self) -> "Unconnected":
         """Return the same refusal anew: one exception object raised in many tasks mixes their tracebacks."""
-        return Unconnected(self.detail, self.where, self.host_key)
+        return type(self)(self.detail, self.where, self.host_key)
+
+
+class Useless(Unconnected):
+    """The host let us in, and then opened no session."""
 
 
 class NotStarted(Refusal):

@@ -2,7 +2,7 @@
 
 import getpass
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import asyncssh
 
@@ -61,6 +61,35 @@ def connect_options(
         request_pty=False,
         window=WINDOW_BYTES,
         max_pktsize=PACKET_BYTES,
+    )
+
+
+def scan_options(
+    host: Host, algorithms: Sequence[str], seconds: float, client_factory: Callable[[], asyncssh.SSHClient]
+) -> asyncssh.SSHClientConnectionOptions:
+    """Return the options of a connection that ends when the host has shown a key: none is pinned, so none is accepted.
+
+    It has no key of ours to show, and says nothing of who we are.
+    """
+    _ensure_local_user()
+    return asyncssh.SSHClientConnectionOptions(
+        client_factory=client_factory,
+        host=host.address,
+        port=host.port,
+        username="nobody",
+        config=None,
+        known_hosts=([], [], []),  # not None, which accepts every key, and not [], which reads a file
+        server_host_key_algs=list(algorithms),
+        x509_trusted_certs=None,
+        client_keys=None,
+        agent_path=None,
+        gss_host=None,
+        preferred_auth="publickey",
+        encryption_algs=list(CIPHERS),
+        compression_algs=None,
+        connect_timeout=seconds,
+        login_timeout=seconds,
+        utf8_decode_errors="replace",
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from sshfacts.errors import Refusal
 from sshfacts.ssh.backoff import Backoff
 from sshfacts.ssh.connection import PooledConnection
-from sshfacts.ssh.faults import Unconnected
+from sshfacts.ssh.faults import Unconnected, Useless
 from sshfacts.ssh.limits import PoolLimits
 from sshfacts.ssh.run import warm_up
 
@@ -74,11 +74,18 @@ class HostPool:
             raise Refusal("timeout.queue" if self._usable() else "timeout.connect")
         return place.result()
 
-    async def prepare(self, deadline: float) -> PooledConnection:
-        """Have a connection ready that has run a command, and return it. Raises what `lease` raises."""
-        connection = await self.lease(deadline)
-        await warm_up(connection)
-        return connection
+    def renew(self) -> None:
+        """Log in anew for every call that has no session yet, because what we log in with has changed.
+
+        Connections that carry commands carry them to their end, and what the host thought of the old
+        login does not count any more.
+        """
+        for connecting in self._connecting:
+            connecting.cancel()
+        self._backoff.succeeded()
+        for connection in tuple(self._connections):
+            connection.retire()
+        self._dispatch()
 
     async def close(self, seconds: float) -> None:
         """Take no more calls, let those that run end within `seconds`, then close every connection."""
@@ -107,10 +114,9 @@ class HostPool:
         """Forget all failures; a connection calls this."""
         self._backoff.succeeded()
 
-    def useless(self, refusal: Refusal) -> None:
+    def useless(self, refusal: Useless) -> None:
         """Leave a host alone that lets us in and runs nothing: else each call would log in anew."""
-        unconnected = Unconnected(refusal.detail, refusal.where)
-        self._backoff.failed(unconnected, asyncio.get_running_loop().time())
+        self._backoff.failed(refusal, asyncio.get_running_loop().time())
 
     def _usable(self) -> list[PooledConnection]:
         return [connection for connection in self._connections if connection.is_usable]
@@ -172,9 +178,9 @@ class HostPool:
 
     def _connected(self, task: "asyncio.Task[None]") -> None:
         self._connecting.discard(task)
-        if self._stopping or task.cancelled():
+        if self._stopping:
             return
-        fault = task.exception()
+        fault = None if task.cancelled() else task.exception()
         if isinstance(fault, Unconnected):
             self._backoff.failed(fault, asyncio.get_running_loop().time())
         elif fault is not None:

@@ -78,12 +78,14 @@ def exit_status(connection: PooledConnection, session: CommandSession, seconds: 
     return session.exit_status
 
 
-class _Nowhere:
+class Nowhere:
+    """A sink for output that nobody wants."""
+
     def restart(self) -> None:
-        pass
+        """Forget nothing, since nothing was kept."""
 
     def write(self, chunk: bytes) -> None:
-        pass
+        """Drop it."""
 
 
 async def warm_up(connection: PooledConnection) -> None:
@@ -92,7 +94,7 @@ async def warm_up(connection: PooledConnection) -> None:
     The stall is the server's Nagle algorithm against our delayed acknowledgement. What comes of the
     command does not matter, not even a refusal. The connection is leased, and is given back.
     """
-    session = CommandSession(_Nowhere(), stdout_bytes=1024, stderr_bytes=1024)
+    session = CommandSession(Nowhere(), stdout_bytes=1024, stderr_bytes=1024)
     try:
         await run_once(connection, session, WARM_UP, asyncio.get_running_loop().time() + WARM_UP_SECONDS)
     except Refusal:

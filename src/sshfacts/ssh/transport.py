@@ -8,16 +8,17 @@ from dataclasses import replace
 from typing import Protocol
 
 from sshfacts.commands.settings import Host, Settings
-from sshfacts.errors import Finding, Refusal, SiteError
+from sshfacts.errors import Refusal
 from sshfacts.limits import COMMAND_BYTES
 from sshfacts.ssh.attempts import Attempts, Command
-from sshfacts.ssh.credentials import LoadedCredential, load
+from sshfacts.ssh.credentials import LoadedCredential
 from sshfacts.ssh.dial import Dialer
 from sshfacts.ssh.evidence import Evidence
-from sshfacts.ssh.host_keys import Trust, trust
 from sshfacts.ssh.limits import PoolLimits
+from sshfacts.ssh.loading import load_all, load_credentials
 from sshfacts.ssh.pool import STOPPING, HostPool
 from sshfacts.ssh.session import Sink
+from sshfacts.ssh.way import Way
 
 __all__ = ["Command", "Sink", "SshTransport", "Transport"]
 
@@ -55,7 +56,8 @@ class Transport(Protocol):
 class SshTransport:
     """Runs commands over SSH, with one pool of connections per host and login.
 
-    Keys and pins are read here, once: what is wrong with them stops the start and not a call.
+    Keys and pins are read here, once: what is wrong with them stops the start and not a call. `reload`
+    reads the keys again.
 
     Args:
         limits: bounds of each pool.
@@ -67,16 +69,13 @@ class SshTransport:
     def __init__(self, settings: Settings, limits: PoolLimits | None = None) -> None:
         # At INFO asyncssh logs commands; nothing that it logs at WARNING or above comes from a host.
         logging.getLogger("asyncssh").setLevel(logging.WARNING)
-        self._hosts = settings.hosts
+        self._settings = settings
         self._limits = limits or PoolLimits()
         self._gate = asyncio.Semaphore(CONNECTS_AT_ONCE)
         self._pools: dict[Host, HostPool] = {}
         self._is_closing = False
-        findings: list[Finding] = []
-        self._trusts = _load_trusts(settings, findings)
-        self._credentials = _load_credentials(settings, findings)
-        if findings:
-            raise SiteError(findings)
+        self._reloading = asyncio.Lock()
+        self._trusts, self._credentials = load_all(settings)
 
     async def run(
         self,
@@ -94,16 +93,29 @@ class SshTransport:
             raise Refusal("ssh.unreachable", STOPPING)
         return await Attempts(self._pool(host), command, sink, evidence, before_exec).exit_status()
 
-    async def log_in(self, host: Host) -> str | None:
-        """Have a connection ready before the first call, and return the fingerprint of the host's key.
+    async def reload(self) -> frozenset[str]:
+        """Read all credentials anew, and return the names of those that changed.
 
-        It runs `true`, which spares the first call the 40 ms stall of a connection's first exec.
+        The changed ones count for all calls that have no session yet; commands that run keep the
+        connection they have. A host that refused the old login is asked again at once. What an
+        ssh-agent holds needs no reload: it is asked at each login.
 
         Raises:
-            Refusal: a detail of the stage run.
+            SiteError: one of them cannot be used; then all stay as they were.
         """
-        deadline = asyncio.get_running_loop().time() + self._limits.connect_seconds + 1
-        return (await self._pool(host).prepare(deadline)).host_key
+        async with self._reloading:
+            loaded = await asyncio.to_thread(load_credentials, self._settings)  # a passphrase takes 150 ms of CPU
+            changed = frozenset(name for name, new in loaded.items() if new != self._credentials[name])
+            self._credentials = loaded
+        for login, pool in self._pools.items():
+            if login.credential in changed:
+                pool.renew()
+        return changed
+
+    def way(self, host: Host) -> Way:
+        """Return how `host` is reached, which may be one that the settings do not name."""
+        jump = None if host.via is None else self._pool(self._settings.hosts[host.via])
+        return Way(host, self._limits.connect_seconds, jump)
 
     async def close(self) -> None:
         """Let running commands end within a few seconds, then close all connections, jump hosts last."""
@@ -117,14 +129,16 @@ class SshTransport:
         login = _login(host)
         pool = self._pools.get(login)
         if pool is None:
-            jump = None if host.via is None else self._pool(self._hosts[host.via])
-            credential, pins = self._credentials[host.credential], self._trusts[host.alias]
-            dialer = Dialer(host, credential, pins, self._limits, self._gate, jump)
+            credential, pins = self._credential_of(host), self._trusts[host.alias]
+            dialer = Dialer(self.way(host), credential, pins, self._limits, self._gate)
             pool = self._pools[login] = HostPool(dialer.connect, self._limits)
         return pool
 
+    def _credential_of(self, host: Host) -> Callable[[], LoadedCredential]:
+        return lambda: self._credentials[host.credential]
+
     def _jumps(self, host: Host) -> int:
-        return 0 if host.via is None else 1 + self._jumps(self._hosts[host.via])
+        return 0 if host.via is None else 1 + self._jumps(self._settings.hosts[host.via])
 
 
 def _login(host: Host) -> Host:
@@ -141,31 +155,3 @@ def _check_sendable(command: str) -> None:
         raise Refusal("internal", f"the command has more than {COMMAND_BYTES} bytes")
     if not command or any(unicodedata.category(character) in _UNSENDABLE for character in command):
         raise Refusal("internal", "the command is empty, or has a control character")
-
-
-def _load_credentials(settings: Settings, findings: list[Finding]) -> dict[str, LoadedCredential]:
-    loaded = {}
-    for name, credential in settings.credentials.items():
-        try:
-            loaded[name] = load(credential)
-        except ValueError as error:
-            why = "A key that others can read or replace is not ours alone."
-            fix = "Make the file a regular one, owned by the service's user, with mode 0600."
-            findings.append(_finding(settings, "settings.credential", f"credential {name}: {error}", why, fix))
-    return loaded
-
-
-def _load_trusts(settings: Settings, findings: list[Finding]) -> dict[str, Trust]:
-    loaded = {}
-    for alias, host in settings.hosts.items():
-        try:
-            loaded[alias] = trust(host)
-        except ValueError as error:
-            why = "Without a pinned key, anybody on the way can answer for the host."
-            fix = "Copy the public key line from the host itself, such as /etc/ssh/ssh_host_ed25519_key.pub."
-            findings.append(_finding(settings, "settings.host_keys", f"host {alias}: {error}", why, fix))
-    return loaded
-
-
-def _finding(settings: Settings, code: str, what: str, why: str, fix: str) -> Finding:
-    return Finding(str(settings.path), 0, 0, code, what, why, fix)

@@ -120,6 +120,61 @@ def test_a_passphrase_file_is_as_secret_as_the_key(tmp_path, key):
         load(Credential("key", key_file=path, passphrase_file=passphrase))
 
 
+@pytest.fixture
+def systemd(tmp_path: Path, key: asyncssh.SSHKey, monkeypatch: pytest.MonkeyPatch) -> tuple[Credential, Path]:
+    """Return a locked key whose passphrase is a systemd credential, and that credential as systemd leaves it."""
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
+    passphrase = _write(folder / "agent-passphrase", PASSPHRASE.encode(), 0o400)
+    path = write_key(tmp_path, key, passphrase=PASSPHRASE)
+    return Credential("key", key_file=path, passphrase_credential=passphrase.name), passphrase
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o440], ids=["given to the user", "given by an access list"])
+def test_a_passphrase_that_systemd_holds(systemd, key, mode):
+    credential, passphrase = systemd
+    passphrase.chmod(mode)
+    assert load(credential).fingerprint == key.get_fingerprint()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else for a moment")
+def test_a_passphrase_that_systemd_holds_may_belong_to_root(systemd, key, monkeypatch):
+    credential, passphrase = systemd
+    os.chown(credential.key_file, 12345, 12345)
+    monkeypatch.setattr("os.geteuid", lambda: 12345)
+    assert load(credential).fingerprint == key.get_fingerprint()
+    os.chown(passphrase, 54321, 54321)
+    with pytest.raises(ValueError, match="belongs to uid 54321"):
+        load(credential)
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o460, 0o450])
+def test_a_systemd_credential_that_others_can_use_is_refused(systemd, mode):
+    credential, passphrase = systemd
+    passphrase.chmod(mode)
+    with pytest.raises(ValueError, match=f"mode {mode:04o}"):
+        load(credential)
+
+
+@pytest.mark.parametrize("folder", [None, "", "relative"])
+def test_a_systemd_credential_needs_systemd(systemd, monkeypatch, folder):
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY")
+    if folder is not None:
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", folder)
+    with pytest.raises(ValueError, match="LoadCredential="):
+        load(systemd[0])
+
+
+def test_secrets_as_kubernetes_mounts_them_are_refused(tmp_path, key):
+    """They are links to a folder that is exchanged as a whole, so that what is checked need not be what is read."""
+    (tmp_path / "..data").mkdir()
+    write_key(tmp_path / "..data", key)
+    (tmp_path / "id").symlink_to("..data/id")
+    with pytest.raises(ValueError, match="symbolic link"):
+        load(Credential("key", key_file=tmp_path / "id"))
+
+
 def test_certificates_that_do_not_fit(tmp_path, key):
     path = write_key(tmp_path, key)
     other = _certificate(tmp_path, asyncssh.generate_private_key("ssh-ed25519"))

@@ -5,12 +5,13 @@ import asyncio
 import asyncssh
 import pytest
 
-from sshfacts.ssh import dial
+from sshfacts.ssh import way
 from sshfacts.ssh.credentials import load
 from sshfacts.ssh.dial import Dialer
 from sshfacts.ssh.faults import Unconnected
 from sshfacts.ssh.host_keys import trust
 from sshfacts.ssh.limits import PoolLimits
+from sshfacts.ssh.way import Way
 from tests.support.fake_ssh import FakeSsh
 from tests.support.fault_host import Script, settings_for
 from tests.support.runs import run
@@ -21,19 +22,15 @@ def dialer(start_host, key_file):
     async def make() -> Dialer:
         host = (await start_host({})).as_host()
         credential = load(settings_for(key_file, host).credentials["key"])
-        return Dialer(host, credential, trust(host), PoolLimits(), asyncio.Semaphore(1), None)
+        return Dialer(Way(host, 5.0, None), lambda: credential, trust(host), PoolLimits(), asyncio.Semaphore(1))
 
     return make
 
 
 async def test_a_connection_that_ends_between_its_login_and_its_use(dialer, monkeypatch):
-    class Ended(FakeSsh):
-        def get_server_host_key(self) -> None:
-            return None
-
     async def connect(*_: object, sock: object, **__: object) -> FakeSsh:
         sock.close()
-        ended = Ended()
+        ended = FakeSsh()
         ended.close()
         return ended
 
@@ -58,13 +55,13 @@ async def test_a_fault_that_nobody_knows_is_internal_and_shows_no_text(dialer, m
 
 async def test_a_close_during_a_login_leaves_no_socket(start_host, open_transport, monkeypatch):
     opened = []
-    open_socket = dial.open_socket
+    open_socket = way.open_socket
 
     async def noted(address: str, port: int):
         opened.append(await open_socket(address, port))
         return opened[-1]
 
-    monkeypatch.setattr(dial, "open_socket", noted)
+    monkeypatch.setattr(way, "open_socket", noted)
     host = await start_host({"facts": Script()})
     host.faults.login_seconds = 0.5
     transport = open_transport(host.as_host())

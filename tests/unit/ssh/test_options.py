@@ -5,7 +5,7 @@ import pytest
 
 from sshfacts.commands.settings import Host
 from sshfacts.ssh.host_keys import trust
-from sshfacts.ssh.options import connect_options
+from sshfacts.ssh.options import connect_options, scan_options
 
 
 @pytest.fixture
@@ -102,3 +102,27 @@ def test_a_uid_without_a_name_can_connect(key, monkeypatch):
     line = key.export_public_key("openssh").decode()
     host = Host(alias="web-1", address="192.0.2.1", user="facts", credential="key", host_keys=(line,))
     assert connect_options(host, trust(host), asyncssh.load_keypairs([key])[0], 5.0, asyncssh.SSHClient).port == 22
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("host", "192.0.2.1"),
+        ("port", 2222),
+        ("username", "nobody"),
+        ("known_hosts", ([], [], [])),
+        ("client_keys", None),
+        ("agent_path", None),
+        ("x509_trusted_certs", None),
+        ("gss_host", None),
+        ("preferred_auth", ["publickey"]),
+        ("compression_algs", [b"none"]),
+        ("connect_timeout", 5.0),
+    ],
+)
+def test_value_of_a_scan(monkeypatch, tmp_path, name, value):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SSH_AUTH_SOCK", str(tmp_path / "agent"))
+    host = Host(alias="web-1", address="192.0.2.1", port=2222, user="facts", credential="key")
+    actual = getattr(scan_options(host, ["ssh-ed25519"], 5.0, asyncssh.SSHClient), name)
+    assert not actual if value is None else actual == value

@@ -80,9 +80,9 @@ async def test_what_before_exec_raises_is_raised_and_nothing_runs(start_host, op
 async def test_a_slow_before_exec_is_within_the_deadline(start_host, open_transport):
     host = await start_host({"facts": Script()})
     transport = open_transport(host.as_host())
-    await transport.log_in(host.as_host())
+    assert (await run(transport, host.as_host(), "facts")).status == 0
     ran = await run(transport, host.as_host(), command("facts", seconds=AT_ONCE), before_exec=lambda: asyncio.sleep(5))
-    assert (ran.detail, ran.evidence.started_at, host.seen.commands) == ("timeout.queue", None, ["true"])
+    assert (ran.detail, ran.evidence.started_at, host.seen.commands) == ("timeout.queue", None, ["facts"])
 
 
 async def test_a_timeout_inside_before_exec_is_not_ours(start_host, open_transport):
@@ -167,20 +167,6 @@ async def test_close_waits_for_all_hosts_at_once(start_host, open_transport, mon
     await transport.close()
     assert asyncio.get_running_loop().time() - began < 0.8
     assert {ran.detail for ran in await asyncio.gather(*hanging)} == {"ssh.lost"}
-
-
-async def test_a_log_in_ahead_takes_the_first_exec_upon_itself(start_host, open_transport):
-    host = await start_host({"true": Script()})
-    transport = open_transport(host.as_host())
-    assert await transport.log_in(host.as_host()) == host.host_key.get_fingerprint()
-    assert (host.seen.commands, host.seen.connections) == (["true"], 1)
-
-
-async def test_a_log_in_ahead_that_is_refused(start_host, open_transport):
-    host = await start_host({})
-    host.faults.deny_login = True
-    with pytest.raises(Refusal, match=r"ssh\.login"):
-        await open_transport(host.as_host()).log_in(host.as_host())
 
 
 async def test_a_connection_that_nobody_waits_for_any_more_is_warmed_up(start_host, open_transport):
