@@ -26,6 +26,10 @@ def test_the_readme_names_every_command():
 
 
 def test_the_readme_names_every_operation():
-    listed = README.split("read-only operations (")[1].split(")")[0]
-    operations = {path.stem for path in (builtin_site() / "commands").glob("*.yaml")}
-    assert set(re.findall(r"`(\w+)`", listed)) == operations
+    [read], [change] = (
+        re.findall(rf"{words}\s+\(([^)]+)\)", README) for words in ("read-only operations", "one that changes a host")
+    )
+    operations = {path.stem: path.read_text(encoding="utf-8") for path in (builtin_site() / "commands").glob("*.yaml")}
+    changing = {name for name, text in operations.items() if "\neffect: change\n" in text}
+    assert set(re.findall(r"`(\w+)`", change)) == changing
+    assert set(re.findall(r"`(\w+)`", read)) == operations.keys() - changing

@@ -15,7 +15,7 @@ from sshfacts.cli.options import (
     parse_arguments,
     token_of,
 )
-from sshfacts.cli.output import print_json
+from sshfacts.cli.output import print_json, report_error
 
 if TYPE_CHECKING:
     from sshfacts.commands.answer import Observer
@@ -63,10 +63,12 @@ async def call_once(
         async with open_recorder(settings.database_url) as recorder:
             caller = authenticate(token, settings, open_for_reading(settings.database_url))
             transport = SshTransport(settings)
+            pipeline = Pipeline(site, transport, recorder)
             try:
-                pipeline = Pipeline(site, transport, recorder)
                 return await pipeline.call(caller, request, door, os_user(), observer)
             finally:
                 await transport.close()
-    except RecordUnavailable:
+                await pipeline.close()
+    except RecordUnavailable as error:
+        report_error(error)  # for whoever runs the command; the envelope says no more than an agent may know
         return unrecorded(request)

@@ -123,6 +123,7 @@ async def _make_calls(folder: Path) -> None:
                 _show(await pipeline.call(caller, Request(name, host, {}), "cli.demo"))
         finally:
             await transport.close()
+            await pipeline.close()
     _show_record(settings)
 
 

@@ -8,7 +8,21 @@ import sys
 
 import typer
 
-from sshfacts.cli import audit, calling, demonstration, site_commands, tokens, trying
+from sshfacts.cli import (
+    approving,
+    audit,
+    calling,
+    database,
+    demonstration,
+    diagnosis,
+    hosts,
+    pausing,
+    policies,
+    serving,
+    site_commands,
+    tokens,
+    trying,
+)
 from sshfacts.cli.output import report_error
 from sshfacts.errors import SshfactsError
 
@@ -21,11 +35,20 @@ app = typer.Typer(
 app.command("demo")(demonstration.demo)
 app.command("operations")(site_commands.operations)
 app.command("call")(calling.call)
+app.command("serve")(serving.serve)
+app.command("mcp")(serving.mcp)
 app.command("check")(site_commands.check)
 app.command("try")(trying.try_)
 app.command("explain")(site_commands.explain)
+app.command("doctor")(diagnosis.doctor)
+app.command("pause")(pausing.pause)
+app.command("resume")(pausing.resume)
+app.add_typer(approving.app, name="approvals")
+app.add_typer(policies.app, name="policy")
 app.add_typer(audit.app, name="audit")
+app.add_typer(database.app, name="database")
 app.add_typer(tokens.app, name="tokens")
+app.add_typer(hosts.app, name="hosts")
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +53,15 @@ def live_site(option: Path | None) -> "Site":
     return load_site(option or Path.cwd(), need_settings=True)
 
 
+def site_if_any() -> "Site | None":
+    """Load the site of the current folder, if it is one.
+
+    Raises:
+        SiteError: its files cannot be served.
+    """
+    return live_site(None) if (Path.cwd() / "sshfacts.toml").is_file() else None
+
+
 def token_of(token_file: Path | None) -> str:
     """Return the caller's token, from a file or from the environment and never from a flag.
 
@@ -85,15 +95,42 @@ def parse_arguments(pairs: Iterable[str], operation: "Operation | None") -> Json
         UsageError: a word has no `=`, or a name stands twice.
     """
     arguments: JsonObject = {}
+    for name, text in parse_pairs(pairs).items():
+        argument = operation.arguments.get(name) if operation is not None else None
+        arguments[name] = _typed(text, argument.schema.get("type") if argument is not None else "string")
+    return arguments
+
+
+def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
+    """Read `name=value` words as texts.
+
+    Raises:
+        UsageError: a word has no `=`, or a name stands twice.
+    """
+    texts: dict[str, str] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name:
             raise UsageError(f"an argument is written name=value, not {pair!r}")
-        if name in arguments:
+        if name in texts:
             raise UsageError(f"argument {name!r} is given twice")
-        argument = operation.arguments.get(name) if operation is not None else None
-        arguments[name] = _typed(text, argument.schema.get("type") if argument is not None else "string")
-    return arguments
+        texts[name] = text
+    return texts
+
+
+def instant_of(text: str | None, option: str) -> datetime | None:
+    """Read a time of the command line; without a zone it is UTC, as everything in the record is.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"{option} takes a time, such as 2026-11-30T10:00:00Z or 2026-11-30") from None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 def _typed(text: str, kind: JsonValue) -> JsonValue:

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable
+from time import monotonic
 
 from rich.console import Console
 from rich.table import Table
@@ -14,11 +15,32 @@ from sshfacts.values import JsonValue
 WIDE = 160
 """Columns of a table that is not shown on a terminal; rich would cut cells to fit 80."""
 
+PROGRESS_SECONDS = 2.0
+"""Between two lines about how far a command is."""
+
 
 def console(*, stderr: bool = False) -> Console:
     """Return a console that neither guesses markup nor highlights what it is given."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(file=stream, markup=False, highlight=False, width=None if stream.isatty() else WIDE)
+
+
+class Progress:
+    """Tells on stderr how far a long command is, and nothing about a short one.
+
+    Args:
+        verb: what was done with each record, such as `verified`.
+    """
+
+    def __init__(self, verb: str) -> None:
+        self._verb = verb
+        self._told = monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take the number of records that are done, and of all."""
+        if monotonic() - self._told >= PROGRESS_SECONDS:
+            self._told = monotonic()
+            sys.stderr.write(f"{self._verb} {done} of {total} records\n")
 
 
 def print_json(value: JsonValue) -> None:

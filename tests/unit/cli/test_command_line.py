@@ -1,11 +1,14 @@
 """What each command prints, and the exit code it ends with."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from sshfacts.adapters.protections import Protected
 from sshfacts.builtin import builtin_site
+from sshfacts.cli.diagnosis import doctor
 from tests.support.command_line import sshfacts
 from tests.support.sites import SiteFiles
 
@@ -140,7 +143,9 @@ def test_check_is_clean_on_the_built_in_site():
     done = sshfacts("check")
 
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1].endswith(" 0 findings")
+    assert re.fullmatch(
+        r"[0-9]+ operations, [0-9]+ cases, [0-9]{1,3},[0-9]{3} near misses, 0 findings", done.stdout.splitlines()[-1]
+    )
 
 
 def test_check_tells_a_case_that_ends_differently(tmp_path: Path):
@@ -177,3 +182,26 @@ def test_explain_knows_codes_details_and_findings(code: str):
 
     assert done.returncode == 0
     assert done.stdout.startswith(code)
+
+
+def test_doctor_measures_what_holds_here():
+    done = sshfacts("doctor")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {line.split("│")[0].strip(): line.split("│")[1].strip() for line in done.stdout.splitlines() if "│" in line}
+    assert rows["JSON reader"] == rows["patterns"] == "in force"
+    for name in ("worker", "limits", "environment", "descriptors", "files", "network"):
+        assert rows[f"adapter: {name}"] == "in force"
+
+
+def test_doctor_ends_with_1_when_a_compulsory_protection_fails(monkeypatch: pytest.MonkeyPatch, capsys):
+    lacking = [Protected("network", holds=False, meaning="it could", is_compulsory=True)]
+    monkeypatch.setattr("sshfacts.adapters.protections.measure", lambda: lacking)
+    with pytest.raises(SystemExit, match=r"^1$"):
+        doctor()
+    assert "FAILED" in capsys.readouterr().out
+
+    lacking[0] = Protected("signals", holds=False, meaning="it could", is_compulsory=False)
+    with pytest.raises(SystemExit, match=r"^0$"):
+        doctor()
+    assert "missing" in capsys.readouterr().out
