@@ -178,7 +178,8 @@ class Pipeline:
         except Refusal as refusal:
             admitted = refusal
         body = record.intent(asked, self._site, ruling.decision, admitted, self._now())
-        intent = await self._append(body, "audit.intent")
+        # Cancelled in here, a call could have an intent and never an outcome; so it is told when the intent is durable.
+        intent = await to_its_end(self._append(body, "audit.intent"))
         if isinstance(admitted, Refusal):
             raise admitted
         return admitted, intent

@@ -200,6 +200,30 @@ async def test_a_cancelled_call_is_recorded_as_cancelled(site, recorder, url):
     assert row.state == "CANCELLED"
 
 
+async def test_a_call_that_is_cancelled_while_its_intent_is_written_has_an_outcome(site, recorder, url, monkeypatch):
+    writing, go_on = asyncio.Event(), asyncio.Event()
+    append = recorder.append
+
+    async def slow(body: JsonObject, *copies: object) -> bytes:
+        if body["kind"] == "intent":
+            writing.set()
+            await go_on.wait()
+        return await append(body, *copies)
+
+    monkeypatch.setattr(recorder, "append", slow)
+    transport = CannedTransport(GOOD, on_run=asyncio.Event().wait)
+    task = asyncio.create_task(call(site, recorder, transport))
+    await writing.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    [row] = requests(open_for_reading(url))
+    assert row.state == "CANCELLED"
+
+
 async def test_an_unknown_fault_is_coded_recorded_and_not_told(site, recorder, url, caplog):
     transport = CannedTransport(GOOD, error=RuntimeError("SECRET-MARKER"))
 
