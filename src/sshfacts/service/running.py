@@ -13,7 +13,9 @@ from sshfacts.service.jwks import KeySet
 from sshfacts.service.reloading import reloading_on_hangup
 from sshfacts.ssh.transport import SshTransport, Transport
 from sshfacts.storage.engine import open_for_reading
+from sshfacts.storage.publication import publishers
 from sshfacts.storage.recorder import Recorder, open_recorder
+from sshfacts.storage.sealer import Log, Sealer, sealing
 from sshfacts.storage.upkeep import Upkeep, open_upkeep
 
 
@@ -51,6 +53,21 @@ async def open_service(site: Site) -> AsyncIterator[Service]:
                     yield service
         finally:
             await transport.close()
+
+
+@asynccontextmanager
+async def sealed(settings: Settings) -> AsyncIterator[None]:
+    """Seal the record for as long as the body runs, if the settings have a table `[audit]`.
+
+    One process does it for a site's service; that of a client over stdio comes and goes, and does not.
+    """
+    audit = settings.audit
+    if audit is None:
+        yield
+        return
+    log = Log(settings.database_url, audit.origin, audit.key_file, audit.state_file)
+    async with sealing(Sealer(log, publishers(audit.checkpoints)), audit.interval):
+        yield
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from sshfacts.commands.site import Site
 from sshfacts.errors import UsageError
 from sshfacts.service.app import build_app
 from sshfacts.service.calls import Calls
-from sshfacts.service.running import open_service
+from sshfacts.service.running import open_service, sealed
 
 DRAIN_SECONDS = 25
 """For which a call under way may go on after SIGTERM; Kubernetes kills after 30, systemd after 90."""
@@ -39,7 +39,8 @@ async def serve(site: Site) -> None:
         SiteError: credentials that cannot be used safely, or hosts without a valid pin.
     """
     with _listen(site.require_settings().doors) as listener:
-        async with open_service(site) as service:
+        # The last records of the service are sealed after it has closed its record.
+        async with sealed(site.require_settings()), open_service(site) as service:
             server = _Server(
                 uvicorn.Config(
                     build_app(service),
