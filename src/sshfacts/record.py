@@ -92,6 +92,7 @@ def intent(asked: Asked, site: Site, decision: Decision, admitted: Admission | R
         "principal": asked.caller.principal,
         "door": asked.door,
         "os_user": asked.os_user,
+        "session": asked.caller.session,
         "operation": decision.tool,
         "host": asked.request.host if known_host else None,
         "effect": operation.effect.value if operation is not None else None,

@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -335,3 +336,11 @@ async def test_the_document_of_an_adapter_is_held_to_its_contract(tmp_path, reco
 
     assert envelope["error"]["code"] == "INVALID_RESPONSE"
     assert records_of(url, envelope)[-1]["detail"] == "contract.document"
+
+
+async def test_the_session_of_the_client_is_on_record(site, recorder, url):
+    caller = replace(site.require_settings().callers["agent"], session="s-1")
+
+    envelope = await Pipeline(site, CannedTransport(GOOD), recorder).call(caller, DISK, "test")
+
+    assert records_of(url, envelope)[0]["session"] == "s-1"

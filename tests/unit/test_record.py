@@ -73,7 +73,9 @@ class Everything:
         await pipeline.close()
         begun = self.clock.now - timedelta(hours=2)
         deadline = rfc3339(begun + timedelta(seconds=10))
-        cut_off = intent("req.cutoff00", at=rfc3339(begun), deadline_at=deadline, door="test", os_user=None)
+        cut_off = intent(
+            "req.cutoff00", at=rfc3339(begun), deadline_at=deadline, door="test", os_user=None, session=None
+        )
         await recorder.append(cut_off)
         await record_orphans(open_for_reading(self.url), recorder, self.clock.now)
 

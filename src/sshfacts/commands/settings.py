@@ -74,6 +74,8 @@ class CallerSettings:
     """Calls that wait for one of those to end."""
     pending_approvals: int = 8
     """Calls that wait for a person."""
+    session: str | None = None
+    """The client's session, where the token of a request carries one; a file has none. It is for the record alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """JWTs of an identity provider: verified, and turned into a caller of `sshfacts.toml`."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,8 @@ LEEWAY_SECONDS = 30
 LONGEST_TOKEN = 8_192
 """Characters."""
 
+_SESSION = re.compile(r"[!-~]{1,128}")
+"""Printable and short: it is the provider's text, and goes into the record."""
 _REQUIRED = ("exp", "iat", "iss", "aud")
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 """What a header's `typ` may be, if it says one (RFC 9068, section 2.1); a JWT for another purpose says so there."""
@@ -79,6 +82,7 @@ class Issuer:
 
     def _narrowed(self, caller: CallerSettings, claims: dict[str, Any]) -> CallerSettings:
         oidc = self._oidc
+        caller = replace(caller, session=_session(claims))
         if oidc.grants_claim is not None:
             caller = replace(caller, grants=caller.grants & _words(claims.get(oidc.grants_claim)))
         if oidc.host_groups_claim is not None:
@@ -90,6 +94,15 @@ class Issuer:
         if not isinstance(principal, str) or caller.principal not in (None, principal):
             raise Unauthenticated
         return replace(caller, principal=principal)
+
+
+def _session(claims: dict[str, Any]) -> str | None:
+    """Return what tells one session of a client from another: `sid`, else `jti` (RFC 7519, section 4.1.7)."""
+    for name in ("sid", "jti"):
+        session = claims.get(name)
+        if isinstance(session, str) and _SESSION.fullmatch(session):
+            return session
+    return None
 
 
 def _words(claim: object) -> frozenset[str]:

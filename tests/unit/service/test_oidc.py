@@ -156,3 +156,19 @@ async def test_it_cannot_put_another_in_the_place_of_the_settings_principal(name
     else:
         with pytest.raises(Unauthenticated):
             await call
+
+
+@pytest.mark.parametrize(
+    ("claims", "session"),
+    [
+        ({"sid": "s-1", "jti": "t-1"}, "s-1"),
+        ({"jti": "t-1"}, "t-1"),
+        ({}, None),
+        ({"sid": 7}, None),
+        ({"sid": "two words"}, None),
+        ({"sid": "x" * 129}, None),
+        ({"sid": "a\nb", "jti": "t-1"}, "t-1"),
+    ],
+)
+async def test_the_session_of_the_client_is_taken_from_the_token(claims: dict[str, object], session: str | None):
+    assert (await caller_of(PROVIDER.token(**claims))).session == session
