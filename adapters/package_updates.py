@@ -14,13 +14,14 @@ they say nothing about the end, and are read and left out. Every other line is r
 import re
 from collections.abc import Container
 
-# Groups repeat without giving back what they took, so that no line takes more than linear time and memory.
-_NAME = r"[a-z0-9][a-z0-9+.-]*+(?::[a-z0-9-]++)?+"
+# Groups repeat without giving back what they took, so that no line takes more than linear time and memory. They are
+# atomic and not possessive, because Python before 3.11.5 matches possessive groups wrongly (gh-106052).
+_NAME = r"[a-z0-9][a-z0-9+.-]*+(?>(?::[a-z0-9-]++)?)"
 _VERSION = r"[A-Za-z0-9][A-Za-z0-9.+~:-]*"
 _CANDIDATE = rf"\((?P<candidate>{_VERSION}) (?P<origins>[^\x00-\x1f\x7f-\x9f\[\]]+) \[[a-z0-9-]+\]\)"
-_BROKEN = rf"(?: \[(?:{_NAME} )*+\])?"
+_BROKEN = rf"(?: \[(?>(?:{_NAME} )*)\])?"
 _INSTALL = re.compile(
-    rf"Inst (?P<name>{_NAME})(?: \[(?P<installed>{_VERSION})\])? {_CANDIDATE}(?: \[{_NAME} on {_NAME}\])*+{_BROKEN}"
+    rf"Inst (?P<name>{_NAME})(?: \[(?P<installed>{_VERSION})\])? {_CANDIDATE}(?>(?: \[{_NAME} on {_NAME}\])*){_BROKEN}"
 )
 _CONFIGURE = re.compile(rf"Conf (?P<name>{_NAME}) {_CANDIDATE}{_BROKEN}")
 _REMOVE = re.compile(rf"(?:Remv|Purg) (?P<name>{_NAME})(?: \[{_VERSION}\])?{_BROKEN}")
@@ -30,14 +31,14 @@ def read(stdout: bytes) -> dict[str, object]:
     """Return the upgrades, and the names of what would be new and what would be gone."""
     installs: dict[str, re.Match[str]] = {}
     configured: dict[str, str] = {}
-    removed: list[str] = []
+    removed: dict[str, None] = {}
     for line in _lines(stdout):
         if install := _INSTALL.fullmatch(line):
             installs[_once(install["name"], installs)] = install
         elif configure := _CONFIGURE.fullmatch(line):
             configured[_once(configure["name"], configured)] = configure["candidate"]
         elif remove := _REMOVE.fullmatch(line):
-            removed.append(_once(remove["name"], removed))
+            removed[_once(remove["name"], removed)] = None
         else:
             raise ValueError("no rule reads this line")
     for name, install in installs.items():

@@ -15,6 +15,7 @@ import random
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -102,6 +103,8 @@ def _float(token: str, limits: ReadLimits) -> float:
     value = float(token)
     zero = not any(digit in "123456789" for digit in token.lower().partition("e")[0])
     _require(math.isfinite(value) and (value != 0) != zero)
+    if value.is_integer() and abs(value) < 2**53:
+        _require(Fraction(token) == value)  # a fraction that rounds to a whole number is none
     return value or 0.0
 
 

@@ -172,14 +172,15 @@ class Tree:
 
 
 def _nearest(value: int | Decimal) -> float:
-    """Return the float nearest to a number, unless that is infinite, or a zero that the number is not.
+    """Return the float nearest to a number, unless that is infinite, or a whole number that the number is not.
 
+    A size of 0.9999999999999999999 is a fraction, and must not pass for the integer that rounding makes of it.
     Negative zero becomes zero: no contract means it, and `-0.0` and `0.0` are equal but not written alike.
     """
     if isinstance(value, Decimal):
         nearest = float(value)
-        if 0 < abs(nearest) < math.inf:
-            return nearest
         if value == 0:
             return 0.0
+        if math.isfinite(nearest) and (value == nearest or not nearest.is_integer() or abs(nearest) > _LARGEST):
+            return nearest
     raise BrokenEvent("output.number")

@@ -25,7 +25,7 @@ class Contract:
 
     Args:
         schema: the content of the contract file.
-        kind: facts and arguments additionally hold no hidden characters, and an integer argument is never 1.0.
+        kind: facts and arguments additionally hold no hidden characters, and an integer in them is never 1.0.
 
     Raises:
         ValueError: `lint()` finds a problem.
@@ -40,7 +40,7 @@ class Contract:
             raise ValueError("; ".join(f"#{problem.pointer}: {problem.what}" for problem in problems))
         self.schema = schema
         self.kind = kind
-        self._validator = build(root, References(root), exact_integers=kind is Kind.ARGUMENTS)
+        self._validator = build(root, References(root), exact_integers=kind is not Kind.DOCUMENT)
 
     def violation(self, value: JsonValue) -> str | None:
         """Return the first violation in our own words, or `None`.

@@ -7,11 +7,13 @@ from sshfacts.values import JsonValue
 
 # Controls, line and paragraph separators, lone surrogates, and what Unicode calls Default_Ignorable_Code_Point
 # (DerivedCoreProperties.txt): bidirectional embeddings and isolates, zero-width characters, tags, fillers and
-# variation selectors. U+FE0E and U+FE0F are left: they stand after visible symbols and have one bit of freedom.
+# variation selectors. Also the other format controls (Cf), the blank braille pattern, the object replacement character,
+# and private use, which spells whatever its sender likes. U+FE0E and U+FE0F may stand once after a visible character.
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\u2800\ue000-\uf8ff\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+    "|(?:^|[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sshfacts.adapters import json_reader
 from sshfacts.adapters.formats import Json
 from sshfacts.adapters.json_reader import JsonReader
+from sshfacts.adapters.reader import read
 from sshfacts.errors import Refusal
 from sshfacts.limits import DEFAULTS, MIB, ReadLimits
 
@@ -234,3 +235,16 @@ def test_the_reader_does_not_start_without_the_c_backend():
 
     assert result.returncode == 1
     assert result.stderr.endswith("ijson has no yajl2_c backend here: install ijson from its wheel\n")
+
+
+@pytest.mark.parametrize("number", ["0.9999999999999999999999", "9007199254740990.9999999", "23.999999999999999999999"])
+def test_a_fraction_that_rounds_to_a_whole_number_is_refused(number):
+    with pytest.raises(Refusal) as refused:
+        read(Json(), DEFAULTS, f"[{number}]\n".encode())
+
+    assert refused.value.detail == "output.number"
+
+
+@pytest.mark.parametrize(("number", "value"), [("1.0", 1.0), ("1e3", 1000.0), ("0.1", 0.1), ("1e300", 1e300)])
+def test_a_number_that_is_what_its_float_is_passes(number, value):
+    assert read(Json(), DEFAULTS, f"[{number}]\n".encode()) == [value]

@@ -210,12 +210,13 @@ def test_facts_hold_visible_text_of_any_language():
     assert Contract(FREE, Kind.FACTS).violation({"a": "naïve 日本語 \u2714\ufe0f"}) is None
 
 
-def test_an_integer_argument_is_not_written_with_a_fraction():
+def test_an_integer_argument_or_fact_is_not_written_with_a_fraction():
     assert Contract(closed({"a": SIZE}), Kind.ARGUMENTS).violation({"a": 1.0}) == (
         'type "integer" at #/properties/a (in /a)'
     )
     assert Contract(closed({"a": SIZE}), Kind.ARGUMENTS).violation({"a": 1}) is None
-    assert Contract(of_one(SIZE), Kind.FACTS).violation({"a": 1.0}) is None
+    assert Contract(of_one(SIZE), Kind.FACTS).violation({"a": 1.0}) == 'type "integer" at #/properties/a (in /a)'
+    assert Contract(of_one(SIZE), Kind.DOCUMENT).violation({"a": 1.0}) is None
 
 
 def test_an_argument_holds_no_hidden_characters_even_if_its_pattern_lets_them():

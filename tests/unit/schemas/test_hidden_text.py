@@ -27,6 +27,12 @@ HIDDEN = {
     "variation selector 1": "\ufe00",
     "interlinear annotation": "\ufff9",
     "lone surrogate": "\ud800",
+    "object replacement character": "\ufffc",
+    "blank braille pattern": "\u2800",
+    "private use": "\ue041",
+    "private use of plane 15, which spells a hidden A": "\U000f0041",
+    "hieroglyph joiner": "\U00013431",
+    "two variation selectors": "\ufe0e\ufe0f",
 }
 
 
@@ -35,6 +41,11 @@ def test_a_hidden_character_is_found(character):
     assert has_hidden_characters(f"a{character}b")
     assert hidden_text_in({"a": [1, "x", None, {"b/c": f"x{character}"}]}) == "/a/3/b~1c"
     assert hidden_text_in(character) == ""
+
+
+@pytest.mark.parametrize("text", ["\ufe0f", "\ufe0fa", "a\ufe0e\ufe0eb"])
+def test_a_variation_selector_stands_once_and_after_a_character(text):
+    assert has_hidden_characters(text)
 
 
 @pytest.mark.parametrize(
