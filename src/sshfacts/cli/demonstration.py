@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,7 +51,8 @@ def demo(
     if keep is not None:
         told = console()
         told.print(f"\nkept in {keep}; the demo's hosts are gone, the record is not. Look around:")
-        told.print(f"  sshfacts audit list --site {keep}\n  sshfacts check --site {keep}")
+        program = Path(sys.argv[0])  # It stands in an environment that is hardly ever on the PATH of its user.
+        told.print(f"  {program} audit list --site {keep}\n  {program} check --site {keep}")
 
 
 @contextlib.contextmanager

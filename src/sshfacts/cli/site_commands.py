@@ -54,7 +54,8 @@ def check(
     known = {**loaded.operations, **loaded.drafts}
     unknown = sorted(set(names or ()) - known.keys())
     if unknown:
-        raise UsageError(f"no operation {unknown[0]!r} in this site")
+        raise UsageError(f"no operation {unknown[0]!r} in {root}; another site is named by --site")
+    console().print(Text(f"site {loaded.name} in {root}"))
     chosen = [known[name] for name in sorted(names or known)]
     results = [check_cases(operation) for operation in chosen]
     for operation, result in zip(chosen, results, strict=True):

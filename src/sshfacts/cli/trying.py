@@ -124,6 +124,8 @@ def _try_live(
     from sshfacts.permission.request import Request
 
     loaded = live_site(site)
+    if name in loaded.drafts:
+        raise UsageError(f"{name} is a draft, which is never run; take `status: draft` out of its file to serve it")
     request = Request(name, host, parse_arguments(words, loaded.operations.get(name)))
     story = Story(quiet=quiet)
     story.heading(f"{name} on {host}")
@@ -148,7 +150,7 @@ def _try_captured(
     loaded = load_site(content_site(site), need_settings=False)
     operation = loaded.operations.get(name) or loaded.drafts.get(name)
     if operation is None:
-        raise UsageError(f"no operation {name!r} in this site")
+        raise UsageError(f"no operation {name!r} in {loaded.root}; another site is named by --site")
     arguments = parse_arguments(words, operation)
     outputs = [(file, _bytes_of(file)) for file in files]
     accepted = True

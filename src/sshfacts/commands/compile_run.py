@@ -17,6 +17,7 @@ _PROGRAM = re.compile(r"(?:/(?:[A-Za-z0-9_+-][A-Za-z0-9_.+-]*/)*)?[A-Za-z0-9_][A
 _SHELLS = frozenset({"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh"})
 _WRAPPERS = frozenset({"busybox", "doas", "env", "eval", "exec", "nohup", "setsid", "su", "sudo", "timeout", "xargs"})
 """Programs whose words name another program; busybox does it by its first one."""
+_SHELL_WORDS = frozenset(("|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>/dev/null", ">/dev/null"))
 _STATUS = re.compile(r"0|[1-9][0-9]{0,2}")
 _ENGINES_OWN = frozenset({"LC_ALL", "PATH"})
 _RESERVED_STATUS: Mapping[int, str] = {
@@ -38,6 +39,7 @@ def compile_run(given: RunFile, arguments: Mapping[str, ArgumentFile], source: S
         env=MappingProxyType(dict(given.env)),
     )
     _check_program(given.argv[:1], source, findings)
+    _check_words(given.argv, source, findings)
     _check_placeholders(given.argv, arguments, source, findings)
     for name in sorted(_ENGINES_OWN & given.env.keys()):
         findings.add(
@@ -65,6 +67,14 @@ def _check_program(first: tuple[str, ...], source: Source, findings: Findings) -
         elif program.rpartition("/")[2] in _SHELLS | _WRAPPERS:
             fix = "name the tool itself; use `run.privilege: sudo` for rights and an adapter for text"
             findings.add("argv.shell", place, f"{program!r} runs what other words say", fix)
+
+
+def _check_words(argv: tuple[str, ...], source: Source, findings: Findings) -> None:
+    for index, word in enumerate(argv):
+        if word in _SHELL_WORDS:
+            place = source.place(("run", "argv", str(index)))
+            fix = "leave it out: no shell reads these words, so the tool would get it as an argument"
+            findings.add("argv.shell", place, f"{word!r} means something to a shell only", fix)
 
 
 def _check_placeholders(

@@ -8,7 +8,7 @@ from sshfacts.commands import names
 from sshfacts.commands.findings import Findings, Unreadable
 from sshfacts.commands.records import Field, ListOf, Record
 from sshfacts.commands.shapes import FormatVersion, Shape
-from sshfacts.commands.source import Node, Source
+from sshfacts.commands.source import Node, Source, require_inside
 from sshfacts.commands.toml_source import read_toml
 from sshfacts.limits import KIB
 from sshfacts.values import JsonObject
@@ -52,6 +52,7 @@ MARKER_FIELDS = Record(
 def read_marker(root: Path, findings: Findings) -> tuple[Marker, Source] | None:
     """Return the marker of a site, or None when the findings say why there is none."""
     try:
+        require_inside(root, root / MARKER, findings)
         source = read_toml(root / MARKER, _FILE_BYTES, findings)
         return MARKER_FIELDS.read(source.root, findings), source
     except Unreadable:

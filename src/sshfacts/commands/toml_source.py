@@ -20,15 +20,14 @@ def read_toml(path: Path, most_bytes: int, findings: Findings) -> Source:
     """
     text = read_text(path, most_bytes, findings)
     name = str(path)
+    source = Source(name, None, lambda: locate_toml(text))
     try:
-        loaded = tomllib.loads(text)
+        source.value = _plain(tomllib.loads(text), (), source, findings)
     except tomllib.TOMLDecodeError as error:
         raise _syntax(error, text, name, findings) from None
     except (ValueError, RecursionError):
         what = "a number has thousands of digits, or a value is nested without end"
         raise findings.stop("toml.syntax", Place(name), what, "correct it") from None
-    source = Source(name, None, lambda: locate_toml(text))
-    source.value = _plain(loaded, (), source, findings)
     return source
 
 

@@ -166,9 +166,10 @@ def _settle(connection: sa.Connection, claim: Claim) -> Change[Standing]:
 
 
 def _step(connection: sa.Connection, found: Approval, claim: Claim) -> Change[Standing] | None:
-    """Take a step of an approval that counts; `None` means that another call was quicker to use it."""
+    """Take a step of an approval that counts; `None` means that another call was quicker."""
     if _has_expired(found, claim):
-        table.expire(connection, found)
+        if not table.expire(connection, found):
+            return None
         record = table.body(found, State.EXPIRED, claim.by, claim.now, claim.request_id)
         return Change(_standing(found, State.EXPIRED), [record])
     if found.state is not State.GRANTED:

@@ -42,7 +42,8 @@ async def receive_body(request: Request) -> bytes:
         NotARequest: it is of another type, too large, or does not arrive in time.
         ClientDisconnect: the client is gone.
     """
-    media_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    media_types = request.headers.getlist("content-type")
+    media_type = media_types[0].split(";")[0].strip().lower() if len(media_types) == 1 else ""
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if media_type != "application/json" or encoding != "identity":
         raise NotARequest(Problem.BODY_TYPE)

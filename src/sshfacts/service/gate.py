@@ -75,7 +75,7 @@ class Gate:
 def _host_name(header: str) -> str:
     """Return the host in a `Host` header without its port; the port is this service's own business."""
     name, colon, port = header.rpartition(":")
-    return (name if colon and port.isdigit() else header).lower()
+    return (name if colon and port.isascii() and port.isdigit() else header).lower()
 
 
 def problem_response(path: str, problem: Problem, headers: Mapping[str, str] | None = None) -> Response:

@@ -257,6 +257,12 @@ FAULTS = [
         ("argv: [print-unit,", "argv: [/bin/sh, -c,"),
         "14:10: '/bin/sh' runs what other words say",
     ),
+    Fault(
+        "argv.shell",
+        COMMAND,
+        ('"{unit}"]', '"{unit}", "|", head]'),
+        "14:32: '|' means something to a shell only",
+    ),
     Fault("argv.glued", COMMAND, ('"{unit}"]', '"{unit}", "--unit={unit}"]'), "14:32: '{unit}' is glued to other text"),
     Fault(
         "argv.undeclared",

@@ -184,3 +184,28 @@ def test_the_names_that_the_service_itself_uses_are_taken(tmp_path: Path, name: 
         files.load()
 
     assert [finding.code for finding in caught.value.findings] == ["name.pattern"]
+
+
+def test_the_marker_is_no_link_out_of_the_site(tmp_path: Path):
+    root = SiteFiles(tmp_path / "site").write()
+    marker = root / "commands" / "site.toml"
+    marker.rename(tmp_path / "elsewhere.toml")
+    marker.symlink_to(tmp_path / "elsewhere.toml")
+
+    with pytest.raises(SiteError) as caught:
+        load_site(root, need_settings=True)
+
+    assert [finding.code for finding in caught.value.findings] == ["source.outside"]
+
+
+DEEP = "a." * 20_000
+
+
+@pytest.mark.parametrize("text", [f"{DEEP}a = 1\n", f"[{DEEP}a]\n", "a = " + "[" * 20_000 + "\n"])
+def test_settings_that_are_nested_without_end_are_a_finding(tmp_path: Path, text: str):
+    files = SiteFiles(tmp_path, settings=text)
+
+    with pytest.raises(SiteError) as caught:
+        files.load()
+
+    assert {finding.code for finding in caught.value.findings} == {"toml.syntax"}

@@ -36,10 +36,19 @@ async def test_what_is_in_order_comes_in(doors: Served, path: str):
 
 @pytest.mark.parametrize("path", POSTS)
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "evil.example:8722", "", "127.0.0.1@evil", "[::2]:8722"]
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "evil.example:8722",
+        "",
+        "127.0.0.1@evil",
+        "[::2]:8722",
+        "127.0.0.1:\xb2",
+    ],
 )
 async def test_another_host_is_refused(doors: Served, path: str, host: str):
-    answer = await post(doors, path, Host=host)
+    answer = await post(doors, path, Host=host.encode("latin-1"))
     assert (answer.status_code, code_of(answer)) == (421, "HOST_REFUSED")
 
 
@@ -53,6 +62,14 @@ async def test_its_own_host_is_taken_with_any_port(doors: Served, host: str):
 async def test_a_web_page_is_refused(doors: Served, path: str, origin: str):
     answer = await post(doors, path, Origin=origin)
     assert (answer.status_code, code_of(answer)) == (403, "ORIGIN_REFUSED")
+
+
+@pytest.mark.parametrize("path", POSTS)
+async def test_two_types_of_a_body_are_none(doors: Served, path: str):
+    headers = [("Content-Type", "application/json"), ("Content-Type", "text/plain"), ("Accept", ACCEPT["Accept"])]
+    async with doors.client() as client:
+        answer = await client.post(path, content=json.dumps(CALL), headers=headers)
+    assert answer.status_code == 415
 
 
 async def test_two_hosts_are_none(doors: Served):
