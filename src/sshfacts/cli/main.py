@@ -5,6 +5,8 @@ packages are imported inside the commands that need them, so that `--help` answe
 """
 
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -32,6 +34,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("sshfacts"))
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    shows_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
+
+
 app.command("demo")(demonstration.demo)
 app.command("operations")(site_commands.operations)
 app.command("call")(calling.call)

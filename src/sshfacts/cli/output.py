@@ -12,8 +12,8 @@ from rich.text import Text
 from sshfacts.errors import Finding, SiteError, SshfactsError
 from sshfacts.values import JsonValue
 
-WIDE = 160
-"""Columns of a table that is not shown on a terminal; rich would cut cells to fit 80."""
+WIDE = 1_000
+"""Columns of a table that is not shown on a terminal: nothing is folded, so that lines can be searched and cut."""
 
 PROGRESS_SECONDS = 2.0
 """Between two lines about how far a command is."""

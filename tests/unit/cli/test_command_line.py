@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,10 @@ EXTRA = b'{"mounts": [{"path": "/", "free_bytes": 1000, "zz_note": "delete it"}]
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return SiteFiles(tmp_path_factory.mktemp("site")).write()
+
+
+def test_the_version_is_the_packages():
+    assert sshfacts("--version").stdout == version("sshfacts") + "\n"
 
 
 def test_operations_lists_the_built_in_site():
