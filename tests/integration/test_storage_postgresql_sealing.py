@@ -12,30 +12,18 @@ from sshfacts.storage.engine import open_for_reading
 from sshfacts.storage.export import Export
 from sshfacts.storage.export_format import Period
 from sshfacts.storage.sealer import Log, RolledBack, Sealer
-from sshfacts.storage.signing_keys import KeyFile
 from sshfacts.storage.stored_rows import COLUMNS
 from sshfacts.storage.tables import ENTRY, LEAF
 from sshfacts.storage.unavailable import RecordAltered, RecordUnavailable
 from tests.support import attacks
 from tests.support.attacks import SEEN, Attack
 from tests.support.exports import call_time, exported, verified
-from tests.support.postgresql import Cluster, Database, needs_postgresql
-from tests.support.sealed import BEGIN, KEY, ORIGIN, SealedRecord, rows_of_calls
+from tests.support.postgresql import Cluster, Database, needs_postgresql, on_postgresql
+from tests.support.sealed import BEGIN, ORIGIN, SealedRecord, rows_of_calls
 
 pytestmark = needs_postgresql
 
 CALLS = 140
-
-
-def on_postgresql(database: Database, folder: Path) -> SealedRecord:
-    owner = sa.make_url(database.superuser_url).set(drivername="postgresql+psycopg")
-    return SealedRecord(
-        folder,
-        database.url(),
-        owner.render_as_string(hide_password=False),
-        database.url("facts_sealer"),
-        database.url("facts_auditor"),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +31,6 @@ def pristine(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tupl
     """A database with two checkpoints, what the sealer remembers, and both checkpoints."""
     database = cluster.new_database()
     record = on_postgresql(database, tmp_path_factory.mktemp("pristine"))
-    KeyFile(record.log.key_file).write([KEY])
     checkpoints = []
     for first in (0, CALLS):
         record.append(rows_of_calls(CALLS, first=first))
@@ -55,7 +42,6 @@ def pristine(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tupl
 def record(pristine: tuple[Database, str, list[Checkpoint]], cluster: Cluster, tmp_path: Path) -> SealedRecord:
     database, state, _ = pristine
     copy = on_postgresql(cluster.new_database(template=database.name), tmp_path)
-    KeyFile(copy.log.key_file).write([KEY])
     copy.log.state_file.write_text(state)
     return copy
 

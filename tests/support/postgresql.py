@@ -18,11 +18,14 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
+import sqlalchemy as sa
 
 from sshfacts.storage.engine import open_for_writing, upgrade
 from sshfacts.storage.migration import roles_script
+from sshfacts.storage.signing_keys import KeyFile
 from sshfacts.values import JsonObject
 from tests.support.records import whole_chains
+from tests.support.sealed import KEY, SealedRecord
 
 _PROGRAMS = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parts[-2])), None]
 _FOUND = [shutil.which("initdb", path=path and str(path)) for path in _PROGRAMS]
@@ -59,20 +62,25 @@ Connection: TypeAlias = "psycopg.Connection[tuple[object, ...]]"
 needs_postgresql = pytest.mark.skipif(INITDB is None, reason="no PostgreSQL server is installed")
 
 
-def _folder() -> Path:
-    """Make the folder of a server in memory where that has room: hundreds of databases are a burden for a disk.
+def _folder(parent: Path | None) -> Path:
+    """Make the folder of a server, in memory where that has room: hundreds of databases are a burden for a disk.
 
     What a commit is worth when the power fails is not tested here, and a server that ends at once finds its files.
     """
     has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > NEEDED_BYTES
-    return Path(tempfile.mkdtemp(prefix="sshfacts-postgresql-", dir=MEMORY if has_room else None))
+    preferred = MEMORY if has_room else None
+    return Path(tempfile.mkdtemp(prefix="sshfacts-postgresql-", dir=parent or preferred))
 
 
 class Cluster:
-    """One server in the foreground, and everything that belongs to it in one folder."""
+    """One server in the foreground, and everything that belongs to it in one folder.
 
-    def __init__(self) -> None:
-        self.folder = _folder()
+    Args:
+        parent: where that folder is made, which the server's account must be able to reach; else in memory.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        self.folder = _folder(parent)
         self.password_file = self.folder / "password"
         self._account: dict[str, object] = {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -210,3 +218,16 @@ class Database:
         with self.cluster.connect() as connection:
             connection.execute(f"ALTER DATABASE {self.name} ALLOW_CONNECTIONS {not refused}")
             connection.execute(f"SELECT pg_terminate_backend(pid) {_OF_THE_SERVICE}", [self.name])
+
+
+def on_postgresql(database: Database, folder: Path) -> SealedRecord:
+    """Return the record in a database, with a key in `folder`, and with each login's own rights."""
+    KeyFile(folder / "key").write([KEY])
+    owner = sa.make_url(database.superuser_url).set(drivername="postgresql+psycopg")
+    return SealedRecord(
+        folder,
+        database.url(),
+        owner.render_as_string(hide_password=False),
+        database.url("facts_sealer"),
+        database.url("facts_auditor"),
+    )

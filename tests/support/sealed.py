@@ -18,7 +18,7 @@ from sshfacts.storage.checkpoint import Checkpoint
 from sshfacts.storage.engine import open_for_reading, open_for_writing, prepare, transaction
 from sshfacts.storage.insertion import Insertion
 from sshfacts.storage.note import PublicKey, SigningKey
-from sshfacts.storage.report import Report
+from sshfacts.storage.report import Progress, Report, unseen
 from sshfacts.storage.sealer import Log, Sealed, Sealer
 from sshfacts.storage.signing_keys import KeyFile
 from sshfacts.storage.verify_database import verify_database
@@ -69,10 +69,14 @@ class SealedRecord:
             Insertion(engine.dialect).execute(connection, rows)
 
     def verify(
-        self, trusted: Checkpoint | None = None, keys: Sequence[PublicKey] = (KEY.public,), now: datetime = NOW
+        self,
+        trusted: Checkpoint | None = None,
+        keys: Sequence[PublicKey] = (KEY.public,),
+        now: datetime = NOW,
+        progress: Progress = unseen,
     ) -> Report:
         engine = open_for_reading(self.auditor_url)
-        report = verify_database(engine, keys, trusted, now=now)
+        report = verify_database(engine, keys, trusted, now=now, progress=progress)
         engine.dispose()
         return report
 

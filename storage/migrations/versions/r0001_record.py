@@ -73,25 +73,31 @@ def _create_entries() -> None:
         sa.UniqueConstraint("writer_id", "seq", name="uq_audit_entry_writer_id_seq"),
     )
     op.create_index("ix_audit_entry_approver", "audit_entry", ["approver", "at"], **_where("approver IS NOT NULL"))
+    op.create_index(
+        "ix_audit_entry_asked", "audit_entry", ["at", "caller", "decision", "kind"], **_where("kind = 'intent'")
+    )
     op.create_index("ix_audit_entry_at", "audit_entry", ["at"])
     op.create_index("ix_audit_entry_caller", "audit_entry", ["caller", "at"], **_where("kind = 'intent'"))
     op.create_index("ix_audit_entry_config", "audit_entry", ["at"], **_where("kind = 'config'"))
-    op.create_index(
-        "ix_audit_entry_failed", "audit_entry", ["code", "at"], **_where("kind = 'outcome' AND code != 'success'")
-    )
+    op.create_index("ix_audit_entry_failed", "audit_entry", ["at"], **_where("kind = 'outcome' AND code != 'success'"))
     op.create_index("ix_audit_entry_host", "audit_entry", ["host", "at"], **_where("kind = 'intent'"))
     op.create_index(
         "ix_audit_entry_key_fingerprint", "audit_entry", ["key_fingerprint", "at"], **_where("kind = 'outcome'")
     )
     op.create_index("ix_audit_entry_operation", "audit_entry", ["operation", "at"], **_where("kind = 'intent'"))
     op.create_index(
-        "ix_audit_entry_operation_digest", "audit_entry", ["operation_digest", "at"], **_where("kind = 'intent'")
+        "ix_audit_entry_operation_digest",
+        "audit_entry",
+        ["operation_digest", "operation", "at", "kind"],
+        **_where("kind = 'intent'"),
     )
+    op.create_index("ix_audit_entry_raw_read", "audit_entry", ["at"], **_where("kind = 'raw_read'"))
     op.create_index(
-        "ix_audit_entry_refused", "audit_entry", ["decision", "at"], **_where("kind = 'intent' AND decision != 'allow'")
+        "ix_audit_entry_refused", "audit_entry", ["at"], **_where("kind = 'intent' AND decision != 'allow'")
     )
     op.create_index("ix_audit_entry_request", "audit_entry", ["request_id", "kind"])
     op.create_index("ix_audit_entry_stdout_sha256", "audit_entry", ["stdout_sha256"], **_where("kind = 'outcome'"))
+    op.create_index("ix_audit_entry_writer", "audit_entry", ["at"], **_where("kind IN ('writer_start', 'writer_stop')"))
 
 
 def _create_tree() -> None:

@@ -46,6 +46,16 @@ REQUESTS = {
     "raw_reads": ["req.failed"],
 }
 
+INDEXES = {
+    "calls_per_caller": "COVERING INDEX ix_audit_entry_asked",
+    "failures": "INDEX ix_audit_entry_failed",
+    "raw_reads": "INDEX ix_audit_entry_raw_read",
+    "refusals": "INDEX ix_audit_entry_refused",
+    "services": "INDEX ix_audit_entry_writer",
+    "uses_of_operation_digest": "COVERING INDEX ix_audit_entry_operation_digest",
+}
+"""What reads no more than the answer, where any other index would read all records of the period."""
+
 
 def minute(number: int) -> str:
     return f"2026-11-30T10:{number:02}:00.000000Z"
@@ -113,13 +123,22 @@ def test_when_the_service_ran(reader: sa.Engine):
     assert column(answer, "service_version") == ["0.1.0", None]
 
 
+def plan_of(database: Path, name: str) -> list[str]:
+    with closing(sqlite3.connect(database)) as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[name].statement}", ARGUMENTS[name])
+        return [str(row[3]) for row in plan]
+
+
 @pytest.mark.parametrize("name", sorted(QUERIES))
 def test_it_reads_by_an_index(written: Path, name: str):
-    with closing(sqlite3.connect(written)) as connection:
-        plan = connection.execute(f"EXPLAIN QUERY PLAN {QUERIES[name].statement}", ARGUMENTS[name])
-        steps = [str(row[3]) for row in plan]
+    steps = plan_of(written, name)
     assert steps
     assert [step for step in steps if step.startswith("SCAN") and "INDEX" not in step] == []
+
+
+@pytest.mark.parametrize("name", sorted(INDEXES))
+def test_it_reads_by_the_index_that_was_made_for_it(written: Path, name: str):
+    assert f"USING {INDEXES[name]} " in plan_of(written, name)[0]
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=lambda query: query.name)
