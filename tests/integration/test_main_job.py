@@ -72,7 +72,13 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
         yield LiveSite(root, token)
 
 
-@pytest.mark.skipif(shutil.which("findmnt") is None, reason="findmnt is not installed")
+def _has_file_systems() -> bool:
+    if shutil.which("findmnt") is None:
+        return False
+    return subprocess.run(["findmnt", "--real"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not _has_file_systems(), reason="findmnt finds no file system on this machine, as in a container")
 def test_disk_usage_returns_the_true_numbers(live: LiveSite):
     done = live.call("disk_usage")
 
