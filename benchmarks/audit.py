@@ -1,4 +1,4 @@
-"""What the record costs: `python benchmarks/audit.py [--quick] [--folder DIR]`.
+"""What the record costs: `python benchmarks/audit.py [--quick] [--folder DIR] [--records N [--postgresql URL]]`.
 
 Two promises are measured, each as a ratio inside one run, since absolute figures depend on the disk:
 
@@ -13,6 +13,9 @@ exported file: `seal_per_second`, `verify_per_second`, `verify_file_per_second`.
 
 `call_over_two_blocking_commits` leaves the thread out of the bare commits. It is shown and not judged: two
 changes of thread cost about 80 µs, which is half of a commit on a disk that syncs in 100 µs.
+
+With `--records` a record of that size is written, sealed, asked and verified on SQLite and PostgreSQL: see
+`audit_questions`. One million take ten minutes, and about 8 GB for a while.
 
 The last line is one JSON object. The exit status is 1 if a promise does not hold.
 """
@@ -44,6 +47,8 @@ from tests.support.sealed import new_sqlite, rows_of_calls  # noqa: E402
 CALLERS = (1, 10, 50)
 TURN = 5
 CALLS_AT_ONCE = 1_000
+FEWEST_RECORDS = 10_000
+"""Of a record whose questions are measured: one with fewer is hardly the record of a quarter."""
 LARGEST_CALL_OVER_TWO_COMMITS = 1.5
 SMALLEST_GROUP_OVER_SINGLE = 2.5
 
@@ -205,13 +210,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure what the record costs.")
     parser.add_argument("--quick", action="store_true", help="a few seconds instead of a minute")
     parser.add_argument("--folder", type=Path, help="where the databases are made; the disk is what is measured")
+    parser.add_argument("--records", type=int, help="also ask and verify a record of this size, such as 1000000")
+    parser.add_argument("--postgresql", metavar="URL", help="of an empty database, instead of a server started here")
     arguments = parser.parse_args()
+    if arguments.records is not None and arguments.records < FEWEST_RECORDS:
+        parser.error(f"--records is at least {FEWEST_RECORDS}")
+    if arguments.postgresql is not None and arguments.records is None:
+        parser.error("--postgresql goes with --records")
     rounds, seconds = (3, 0.5) if arguments.quick else (7, 2.0)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         call_ratio, blocking_ratio = asyncio.run(measure_one_call(folder, 2 * rounds * seconds))
         ratios = {callers: measure_callers(folder, callers, rounds, seconds) for callers in CALLERS}
-        rates = measure_proof(folder, 6_000 if arguments.quick else 60_000)
+        rates: dict[str, float] = {**measure_proof(folder, 6_000 if arguments.quick else 60_000)}
+        if arguments.records is not None:
+            # Only this needs psycopg and pytest, which the server of the tests is made of.
+            from benchmarks.audit_questions import measure_questions  # noqa: PLC0415
+
+            rates |= measure_questions(arguments.records, folder, arguments.postgresql)
     result = {
         "benchmark": "audit",
         "call_over_two_commits": round(call_ratio, 2),
