@@ -15,7 +15,7 @@ exported file: `seal_per_second`, `verify_per_second`, `verify_file_per_second`.
 changes of thread cost about 80 µs, which is half of a commit on a disk that syncs in 100 µs.
 
 With `--records` a record of that size is written, sealed, asked and verified on SQLite and PostgreSQL: see
-`audit_questions`. One million take ten minutes, and about 8 GB for a while.
+`audit_questions`. One million take ten minutes, and 6 GB for a while.
 
 The last line is one JSON object. The exit status is 1 if a promise does not hold.
 """
