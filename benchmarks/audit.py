@@ -36,13 +36,13 @@ from time import perf_counter
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from sshfacts.storage.chain import Chain  # noqa: E402 - the checkout is measured, whatever is installed
-from sshfacts.storage.engine import open_for_writing, prepare  # noqa: E402
-from sshfacts.storage.recorder import Recorder, open_recorder  # noqa: E402
-from sshfacts.storage.writer import BATCH  # noqa: E402
-from tests.support.exports import exported, verified  # noqa: E402
-from tests.support.records import intent, outcome, url_of  # noqa: E402
-from tests.support.sealed import new_sqlite, rows_of_calls  # noqa: E402
+from sshfacts.storage.chain import Chain
+from sshfacts.storage.engine import open_for_writing, prepare
+from sshfacts.storage.recorder import Recorder, open_recorder
+from sshfacts.storage.writer import BATCH
+from tests.support.exports import exported, verified
+from tests.support.records import intent, outcome, url_of
+from tests.support.sealed import new_sqlite, rows_of_calls
 
 CALLERS = (1, 10, 50)
 TURN = 5
@@ -225,7 +225,7 @@ def main() -> int:
         rates: dict[str, float] = {**measure_proof(folder, 6_000 if arguments.quick else 60_000)}
         if arguments.records is not None:
             # Only this needs psycopg and pytest, which the server of the tests is made of.
-            from benchmarks.audit_questions import measure_questions  # noqa: PLC0415
+            from benchmarks.audit_questions import measure_questions  # noqa: PLC0415 - brings psycopg, which only this needs
 
             rates |= measure_questions(arguments.records, folder, arguments.postgresql)
     result = {

@@ -30,13 +30,13 @@ import psutil
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from sshfacts.call import Pipeline  # noqa: E402 - the checkout is measured, whatever is installed
-from sshfacts.commands.site import Site, load_site  # noqa: E402
-from sshfacts.permission.request import Request  # noqa: E402
-from sshfacts.storage.recorder import open_recorder  # noqa: E402
-from tests.support.doors import listening, served  # noqa: E402
-from tests.support.many import ANSWER, http_call, mcp_call, site_with  # noqa: E402
-from tests.support.transports import CannedTransport  # noqa: E402
+from sshfacts.call import Pipeline
+from sshfacts.commands.site import Site, load_site
+from sshfacts.permission.request import Request
+from sshfacts.storage.recorder import open_recorder
+from tests.support.doors import listening, served
+from tests.support.many import ANSWER, http_call, mcp_call, site_with
+from tests.support.transports import CannedTransport
 
 FEW, MANY = 5, 200
 LARGEST_GROWTH = 1.2
@@ -56,10 +56,10 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         argv = [sys.executable, __file__, "--serve", str(folder)]
-        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own program
 
     def __enter__(self) -> Self:
-        assert self._process.stdout is not None  # noqa: S101
+        assert self._process.stdout is not None  # noqa: S101 - asked for above; for the type checker
         told = json.loads(self._process.stdout.readline())
         self._token = str(told["token"])
         self._connection = http.client.HTTPConnection(str(told["url"]).removeprefix("http://"))

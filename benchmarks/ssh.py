@@ -31,14 +31,14 @@ import asyncssh
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from sshfacts.commands.settings import Credential, Host, Settings  # noqa: E402 - the checkout is measured
-from sshfacts.limits import KIB  # noqa: E402
-from sshfacts.ssh.credentials import load  # noqa: E402
-from sshfacts.ssh.evidence import Evidence  # noqa: E402
-from sshfacts.ssh.host_keys import trust  # noqa: E402
-from sshfacts.ssh.options import connect_options  # noqa: E402
-from sshfacts.ssh.transport import Command, SshTransport  # noqa: E402
-from tests.support.sshd import SSHD, Sshd, keygen, public_line  # noqa: E402
+from sshfacts.commands.settings import Credential, Host, Settings
+from sshfacts.limits import KIB
+from sshfacts.ssh.credentials import load
+from sshfacts.ssh.evidence import Evidence
+from sshfacts.ssh.host_keys import trust
+from sshfacts.ssh.options import connect_options
+from sshfacts.ssh.transport import Command, SshTransport
+from tests.support.sshd import SSHD, Sshd, keygen, public_line
 
 ANSWER = json.dumps({"filesystems": [{"target": f"/srv/{number}", "size": 10**12} for number in range(40)]}).encode()
 """About 2 KB, as most operations answer."""

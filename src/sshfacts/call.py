@@ -190,7 +190,7 @@ class Pipeline:
         try:
             envelope = await self._run(call, admission, intent)
         except asyncio.CancelledError:
-            await asyncio.shield(self._record_outcome(call, intent, record.Cancelled()))
+            await to_its_end(self._record_outcome(call, intent, record.Cancelled()))  # also if it is cancelled again
             raise
         except Refusal as refusal:
             await self._record_outcome(call, intent, refusal)

@@ -201,6 +201,33 @@ async def test_a_cancelled_call_is_recorded_as_cancelled(site, recorder, url):
     assert row.state == "CANCELLED"
 
 
+async def test_a_call_that_is_cancelled_again_and_again_ends_with_its_outcome_on_record(
+    site, recorder, url, monkeypatch
+):
+    started = asyncio.Event()
+    append = recorder.append
+
+    async def slow(body: JsonObject, *copies: object) -> bytes:
+        if body["kind"] == "outcome":
+            await asyncio.sleep(0.05)
+        return await append(body, *copies)
+
+    async def hang() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(recorder, "append", slow)
+    task = asyncio.create_task(call(site, recorder, CannedTransport(GOOD, on_run=hang)))
+    await started.wait()
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0.005)
+
+    assert task.cancelled()
+    [row] = requests(open_for_reading(url))
+    assert row.state == "CANCELLED"
+
+
 async def test_a_call_that_is_cancelled_while_its_intent_is_written_has_an_outcome(site, recorder, url, monkeypatch):
     writing, go_on = asyncio.Event(), asyncio.Event()
     append = recorder.append

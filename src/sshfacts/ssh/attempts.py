@@ -109,7 +109,7 @@ class Attempts:
 
     def _pause(self, done: int) -> float:
         """Return seconds until the next attempt; while the pool leaves the host alone, any would fail."""
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (done - 1)) * random.uniform(0.75, 1.25)  # noqa: S311
+        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (done - 1)) * random.uniform(0.75, 1.25)  # noqa: S311 - no secret
         return max(pause, self._pool.pause() + 0.01)
 
     async def _tried_at_once(self, deadline: float) -> int:
